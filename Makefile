@@ -14,10 +14,15 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 		printf '  make %-24s%s\n' "$$target" "$$text"; done
 
-setup: .venv/ready ## create .venv with everything that development needs
+setup: .venv/ready .venv/packages/tools ## create .venv with everything that development needs
 
 .venv/ready: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# The bundler of JavaScript packages, for the tests of programs that import some.
+.venv/packages/tools: .venv/ready src/gloveport/packages/esbuild.py
+	$(BIN)/python -m tests.packages.esbuild .venv/packages
 	touch $@
 
 # Only what running needs: a quarter of the size of the rest.

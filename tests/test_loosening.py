@@ -36,7 +36,9 @@ def ignored(config: Config) -> list[str]:
 
 def test_every_setting_is_known_here() -> None:
     assert TABLES[:8] == ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents")
-    assert TABLES[8:] == ("store", "serve", "sessions", "plugins"), "plugins need trust one by one: see test_plugin_loading"
+    assert TABLES[8:] == ("store", "serve", "sessions", "packages", "plugins"), (
+        "plugins need trust one by one: see test_plugin_loading"
+    )
     assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
 
 

@@ -59,6 +59,8 @@ def reason_of(key: tuple[str, str], value: Any, yours: Any) -> str | None:
         return None if STRENGTHS.index(value) > STRENGTHS.index(yours) else f"yours is {yours}, which is stronger"
     if key == ("policy", "preset") and value in PRESETS and yours in PRESETS:
         return None if PRESETS.index(value) < PRESETS.index(yours) else f"yours is {yours}, which is stricter"
+    if key == ("packages", "allow") and isinstance(value, list) and (yours is None or isinstance(yours, list)):
+        return None if yours is None or set(map(str, value)) <= set(map(str, yours)) else "yours allows fewer packages"
     if key in (("sandbox", "allow_eval"), ("sandbox", "allow_wasm")) and isinstance(value, bool):
         return "yours is off" if value else None
     return f"yours is {yours!r:.60}" if yours is not None else "you have not set it"

@@ -18,6 +18,7 @@ from typing import Any
 from gloveport.config.credential_references import SCHEMES, check_reference
 from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
+from gloveport.config.packages import PACKAGE_KEYS, PackagesConfig, packages_from
 from gloveport.config.plugins import PluginConfig, plugins_from
 from gloveport.config.sandbox_host import sandbox_host_from
 from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
@@ -33,7 +34,7 @@ SOURCE_KINDS = ("openapi", "graphql", "mcp", "functions")
 """The built-in kinds of sources. Plugins have more: which ones is known once they are loaded."""
 TABLES = (
     *("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve"),
-    *("sessions", "plugins"),
+    *("sessions", "packages", "plugins"),
 )
 RULE_LISTS = ("rules", "egress")
 _PLUGIN_KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
@@ -51,6 +52,7 @@ _ROOT_KEYS: Mapping[str, tuple[str, ...]] = {
     "store": STORE_KEYS,
     "sessions": SESSIONS_KEYS,
     "serve": SERVE_KEYS,
+    "packages": PACKAGE_KEYS,
 }
 
 
@@ -141,6 +143,7 @@ class Config:
     named: Path | None = None
     serve: ServeConfig = field(default_factory=ServeConfig)
     plugins: tuple[PluginConfig, ...] = ()
+    packages: PackagesConfig = field(default_factory=PackagesConfig)
 
     def reloaded(self) -> Config:
         """Return the settings as the same files state them now; raise OptionError."""
@@ -222,7 +225,19 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         project,
         serve_from(values.get("serve", {}), origins),
         plugins_from(layers, theirs) if has_plugins else (),
+        packages_from(values.get("packages", {}), origins, _folders("packages", origins, layers)),
     )
+
+
+def _folders(table: str, origins: Mapping[str, str], layers: list[SettingsFile]) -> dict[str, Path]:
+    """Return the folder of the file that each key of a table comes from: its relative paths start there."""
+    found: dict[str, Path] = {}
+    for name, place in origins.items():
+        stated, _, key = name.partition(".")
+        for layer in layers if stated == table else ():
+            if layer.place((table, *key.split("."))) == place:
+                found[key] = layer.path.parent
+    return found
 
 
 def config_from(given: Config | str | os.PathLike[str] | None) -> Config:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gloveport.errors import OptionError, PackageError
 from gloveport.host.definition_tasks import DefinitionTasks
+from gloveport.packages.esbuild import ensure_esbuild
 from gloveport.packages.fetched import FetchedPackage
 from gloveport.packages.npm import NpmResolver
 from gloveport.packages.package import ECOSYSTEMS, Package, PackageId, PackageRequest, normal_name
@@ -45,6 +46,15 @@ async def fetch_packages(
     if sum(each.package.size for each in found) > MAX_TOTAL_BYTES:
         raise PackageError(f"these packages have more than {MAX_TOTAL_BYTES // MIB} MiB", hint="add fewer at a time")
     return tuple(sorted(found, key=lambda each: each.package.id))
+
+
+async def fetch_bundler(store: PackageStore) -> None:
+    """Fetch esbuild if it is not there: it bundles packages of npm and the project's own modules for programs."""
+    egress = Egress()
+    try:
+        await ensure_esbuild(store, RegistryClient(egress))
+    finally:
+        await egress.close()
 
 
 def keep_packages(found: Iterable[FetchedPackage], store: PackageStore, record: Path, asked: Sequence[str]) -> None:

@@ -128,7 +128,7 @@ class Gloveport:
         for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._sessions = Sessions(self._store, self._desk, governance.sessions, self.flow.forget_session)
-        self._imports = ProgramImports()
+        self._imports = ProgramImports(self._minimum, settings.packages)
         self._programs = ProgramReader(self._minimum, self._imports.importable)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
         self._loop = PortLoop(self._loop_closed)
@@ -335,7 +335,7 @@ class Gloveport:
             if self._closed:
                 return closed_outcome(request)
             bridge = await self._bridge_of(request)
-            modules = await self._imports.modules(program)
+            modules = None if request.resumed else await self._imports.modules(program)
             advice = () if self._types is None else await self._types.advise(program, bridge.catalog, request)
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
@@ -468,7 +468,7 @@ class Gloveport:
         if self._warming is not None:
             self._warming.cancel()
         parts = self._durable, self._held, self._pools, self._programs.tasks, self._sources, self._governance.client
-        for part in filter(None, (*parts, self._sessions, self._store, self._types, self._plugins)):  # plugins last
+        for part in filter(None, (*parts, self._sessions, self._store, self._types, self._imports, self._plugins)):
             await part.close()
 
     def _loop_closed(self) -> None:

@@ -74,7 +74,7 @@ class ProgramReader:
     """The jailed processes that read programs, one or a few for each agent."""
 
     def __init__(
-        self, minimum: Strength, importable: Callable[[RunRequest], Importable | None] = lambda _request: None
+        self, minimum: Strength, importable: Callable[[RunRequest], Awaitable[Importable | None]] | None = None
     ) -> None:
         self._importable = importable
         self.tasks = TaskPool(
@@ -91,7 +91,7 @@ class ProgramReader:
     ) -> tuple[Program, bool]:
         """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
 
-        importable = self._importable(request)
+        importable = None if self._importable is None else await self._importable(request)
 
         async def read(catalog: Catalog | None) -> Program:
             return await self.prepare(

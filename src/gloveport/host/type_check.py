@@ -11,6 +11,7 @@ from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.large_values import LARGE_BYTES, off_loop, off_loop_if
 from gloveport.prepare import TypeReport
+from gloveport.prepare.type_findings import IMPORT_DECLARATIONS
 from gloveport.sandbox.type_checkers import TypeCheckers, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
 
@@ -34,6 +35,8 @@ class TypeChecks:
         if request.tools is not None and not await off_loop_if(large, mentions_types, catalog, program.code):
             return TypeReport()
         header = await off_loop(declarations, catalog, program.code, program.language)
+        if program.imports:
+            header += IMPORT_DECLARATIONS
         try:
             findings = await self._of(program.language).check(request.agent, header + program.code)
         except (SandboxError, TimeoutError) as error:

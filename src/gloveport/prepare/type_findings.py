@@ -20,6 +20,11 @@ from gloveport.types import Program, TypeFinding
 MAX_ADVICE_LINES = 10
 MAX_MESSAGE_CHARS = 400
 # "Type 'number' is not assignable to type 'string'", "Expected `str`, found `Literal[5]`".
+IMPORT_DECLARATIONS = """declare function $$module(name: string, ...exports: string[]): any;
+declare function $$import(name: string): Promise<any>;
+declare function $$require(name: string): any;
+"""
+"""What the type checker needs to know about the look-ups that replace the imports of a program."""
 _TYPESCRIPT = re.compile(r"(?:Type|Argument of type) '([^']*)' is not assignable to (?:type|parameter of type) '([^']*)'")
 _PYTHON = re.compile(r"Expected `([^`]*)`, found `([^`]*)`")
 _PLAIN_TYPESCRIPT = re.compile(r"""(?:string|number|boolean|"[^"|]*"|-?[\d.]+|true|false)(?:\[\])?\Z""")
@@ -47,6 +52,10 @@ class TypeReport:
     advice: tuple[str, ...] = ()
 
 
+# "Cannot find name 'A'", "Cannot find namespace 'z'", "'A' refers to a value, but is being used as a type here".
+_UNKNOWN_TYPE = re.compile(r"(?:Cannot find (?:name|namespace) )?'([\w$]+)'")
+
+
 def report_types(
     program: Program, calls: Sequence[CallSite], findings: Iterable[TypeFinding], lines_before: int
 ) -> TypeReport:
@@ -58,7 +67,7 @@ def report_types(
     for finding in findings:
         start = _offset(program, lines, finding.line - lines_before, finding.column)
         offset = None if start is None else source_offset_of(program, start)
-        if start is None or offset is None or _is_irrelevant(finding):
+        if start is None or offset is None or _is_irrelevant(finding) or _is_imported(program, finding):
             continue
         stop = _offset(program, lines, finding.end_line - lines_before, finding.end_column) or start + 1
         message = _shortened(finding.message)
@@ -78,6 +87,12 @@ def _is_certain(finding: TypeFinding) -> bool:
         return bool(_PLAIN_TYPESCRIPT.match(found[1])) and "unknown" not in found[2]
     found = _PYTHON.search(finding.message)
     return bool(found and _PLAIN_PYTHON.match(found[2]))
+
+
+def _is_imported(program: Program, finding: TypeFinding) -> bool:
+    """Return whether a finding is about an imported name that is used as a type: to the checker, it is any value."""
+    found = _UNKNOWN_TYPE.match(finding.message) if program.imported_names else None
+    return found is not None and found[1] in program.imported_names
 
 
 def _is_irrelevant(finding: TypeFinding) -> bool:

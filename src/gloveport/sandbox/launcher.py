@@ -45,6 +45,7 @@ class Launch:
     only code of ours that the zygote has loaded, and any strength of at least the minimum will do.
 
     With `joins_threads`, the engine's main thread waits for another to end, by a shared futex (see `jail.seccomp`). With
+    `is_go`, the executable is a program of Go, and may list folders. With
     `workspace`, each guest has a writable folder of its own, and only strength `full` will do.
 
     Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
@@ -59,6 +60,7 @@ class Launch:
     zygote: bool = False
     own_code: bool = False
     joins_threads: bool = False
+    is_go: bool = False
     workspace: WorkspaceQuota | None = None
     first_input: bytes = b""
     idle_input: bytes = b""
@@ -366,6 +368,7 @@ def _describe(launch: Launch) -> bytes:
             "zygote": launch.zygote,
             "own_code": launch.own_code,
             "joins_threads": launch.joins_threads,
+            "is_go": launch.is_go,
             "workspace": None if launch.workspace is None else astuple(launch.workspace),
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }

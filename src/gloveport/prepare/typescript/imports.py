@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 MAX_IMPORTS = 200
 
-DECLARATIONS = (
-    "declare function $$module(name: string, ...exports: string[]): any;"
-    "declare function $$import(name: string): Promise<any>;declare function $$require(name: string): any;"
-)
-"""What a type checker needs to know about the look-ups that replace imports."""
-
 _IMPORTING = frozenset({"import_specifier", "import_clause", "namespace_import", "import_require_clause"})
 _REQUIRE_DECLARED = re.compile(r"\b(?:function|const|let|var|class)\s+require\b|[({,]\s*require\s*[,)}=:]")
 

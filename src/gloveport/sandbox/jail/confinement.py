@@ -128,7 +128,9 @@ def make_exec_watch() -> seccomp.SeccompProgram:
     return seccomp.SeccompProgram(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
-def make_guest_filter(*, may_exec: bool, may_join: bool = False, has_workspace: bool = False) -> seccomp.SeccompProgram:
+def make_guest_filter(
+    *, may_exec: bool, may_join: bool = False, has_workspace: bool = False, is_go: bool = False
+) -> seccomp.SeccompProgram:
     """Return the allow-list of system calls for a guest on this machine."""
-    rules = seccomp.guest_rules(may_exec=may_exec, may_join=may_join, has_workspace=has_workspace)
+    rules = seccomp.guest_rules(may_exec=may_exec, may_join=may_join, has_workspace=has_workspace, is_go=is_go)
     return seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

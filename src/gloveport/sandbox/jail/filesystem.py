@@ -54,7 +54,7 @@ class LaunchSpec:
 
     With `zygote`, the fork server starts it once, and it forks the guests. With `own_code`, they run only code of ours,
     which the zygote has loaded before. With `joins_threads`, its main thread waits for another to
-    end. With `workspace`, each guest has a writable folder of its own.
+    end. With `is_go`, the executable is a program of Go. With `workspace`, each guest has a writable folder of its own.
     """
 
     executable: str
@@ -65,6 +65,7 @@ class LaunchSpec:
     zygote: bool = False
     own_code: bool = False
     joins_threads: bool = False
+    is_go: bool = False
     workspace: WorkspaceQuota | None = None
 
 

@@ -107,6 +107,7 @@ def _spec(launch: dict[str, Any]) -> LaunchSpec:
         zygote=launch["zygote"],
         own_code=launch["own_code"],
         joins_threads=launch["joins_threads"],
+        is_go=launch["is_go"],
         workspace=WorkspaceQuota(*launch["workspace"]) if launch["workspace"] else None,
     )
 
@@ -152,7 +153,10 @@ def prepare(
         files=rules,
         watch=make_exec_watch(),
         calls=make_guest_filter(
-            may_exec=not spec.zygote, may_join=spec.joins_threads, has_workspace=spec.workspace is not None
+            may_exec=not spec.zygote,
+            may_join=spec.joins_threads,
+            has_workspace=spec.workspace is not None,
+            is_go=spec.is_go,
         ),
         threads=threads,
         ruleset=ruleset,

@@ -146,6 +146,8 @@ rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_g
 
 # The flags of pthread_create. Any other clone creates a process or a namespace.
 _THREAD_FLAGS = 0x3D0F00
+# The same of Go's runtime on x86_64, which sets the thread's storage, and on aarch64.
+_GO_THREAD_FLAGS = (0xD0F00, 0x50F00)
 # No F_SETOWN or F_SETSIG: with them a guest could have the kernel send SIGKILL to any process of its user.
 # No locks: with them two guests could communicate over the files that they share.
 _FCNTL = (0, 1, 2, 3, 4, 1030)  # dup, descriptor and file flags, dup with close-on-exec
@@ -171,11 +173,14 @@ _IGNORED = "chmod fchmod fchmodat fchmodat2 utimensat fsync fdatasync"
 _RENAME_FLAGS = (0, 1)  # RENAME_NOREPLACE; never RENAME_WHITEOUT, which makes a device
 
 
-def guest_rules(*, may_exec: bool, may_join: bool = False, has_workspace: bool = False) -> dict[str, Rule]:
+def guest_rules(
+    *, may_exec: bool, may_join: bool = False, has_workspace: bool = False, is_go: bool = False
+) -> dict[str, Rule]:
     """Return the rules for a guest. `may_exec` is for an engine that is exec'd once and starts threads.
 
     A forked engine may do neither: it is one thread of one process from its first call on. `may_join` is for an engine
-    whose main thread spends its life in pthread_join. `has_workspace` is for one that changes files in its workspace.
+    whose main thread spends its life in pthread_join. `has_workspace` is for one that changes files in its workspace,
+    and `is_go` for a program of Go that lists folders.
     """
     rules: dict[str, Rule] = {
         "fcntl": one_of(1, *_FCNTL),
@@ -209,6 +214,10 @@ def guest_rules(*, may_exec: bool, may_join: bool = False, has_workspace: bool =
     else:
         rules["clone"] = errno_action(EPERM)
         rules["getdents64"] = ALLOW  # Python lists a folder before it imports from it
+    if is_go:
+        flags = (_THREAD_FLAGS, *_GO_THREAD_FLAGS)
+        rules["clone"] = AllowIf(tuple((ArgumentTest(0, value, whole=True),) for value in flags))
+        rules["getdents64"] = ALLOW
     if has_workspace:
         rules.update(dict.fromkeys(_FILES.split(), ALLOW))
         rules["renameat2"] = one_of(4, *_RENAME_FLAGS)

@@ -78,6 +78,9 @@ function check(found, name, wanted) {
     let others = "";
     const names = keys(found);
     for (let at = 0; at < names.length && at < MAX_SHOWN; at++) others += `${at ? ", " : ""}${names[at]}`;
+    if (wanted[index] === "default") {
+      throw new SyntaxError_(`the module \`${name}\` has no default export: write \`import * as name from "${name}"\``);
+    }
     throw new SyntaxError_(`the module \`${name}\` has no export \`${wanted[index]}\`; it has: ${others}`);
   }
   return found;

@@ -7,7 +7,7 @@ from typing import Any
 
 from gloveport.errors import PackageError
 from gloveport.host.options import strength_from
-from gloveport.host.package_additions import fetch_packages, keep_packages, named_packages, remove_packages
+from gloveport.host.package_additions import fetch_bundler, fetch_packages, keep_packages, named_packages, remove_packages
 from gloveport.packages.package import Package, PackageRequest
 from gloveport.packages.store import PackageStore
 from gloveport.surfaces.cli.file_change import ask
@@ -36,12 +36,21 @@ def add_command(view: ViewOptions, requests: Sequence[str], *, yes: bool) -> int
             as_json=view.as_json,
         )
         keep_packages(found, store, settings.governance.store_path, [str(each) for each in wanted])
+    if any(request.ecosystem == "npm" for request in wanted):
+        _fetch_bundler(view, store)
     if view.as_json:
         write_document(view.out, {"ok": True, "added": [_document(each.package) for each in found]})
     else:
         text = "programs can import them now" if found else "all of them are approved already; nothing was changed"
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
     return 0
+
+
+def _fetch_bundler(view: ViewOptions, store: PackageStore) -> None:
+    try:
+        run_interruptible(fetch_bundler(store))
+    except PackageError as error:
+        view.err.line(f"programs can't import packages of npm yet: {error.message}; add one again to fetch esbuild")
 
 
 def list_command(view: ViewOptions) -> int:

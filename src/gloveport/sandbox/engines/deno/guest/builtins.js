@@ -132,6 +132,6 @@ export function loadBuiltIn(name) {
 
 /** Returns the function that runs a script of CommonJS, without running it. */
 export function loadScript(script) {
-  const made = evalContext(`${BEGIN}${script}\\n})`, "gloveport:modules");
+  const made = evalContext(`${BEGIN}${script}\n})`, "gloveport:modules");
   return made[1] === null ? made[0] : promiseReject(made[1].thrown);
 }

@@ -51,7 +51,7 @@ function takeRun() {
   if (start[0] === "rehearse") return promiseThen(rehearse(), () => nextTurn(takeRun));
   if (start[0] !== "start") throw new TypeError_("expected a start frame");
   startClock(start[1]);
-  installMentioned(start[2].code);
+  installMentioned(start[2].code + (start[2].modules?.script ?? ""));
   if (start[2].state !== undefined) {
     installFiles();
     defineFileModules();
