@@ -173,7 +173,7 @@ def test_a_kind_that_only_a_plugin_can_have_is_known_when_the_plugins_are(folder
     Path("gloveport.toml").write_text('plugins = ["./p.py"]\n[sources.x]\ncatalogue = "a.txt"\n')
     (source,) = load_config().sources
     assert (source.kind, source.location) == ("catalogue", str(folder / "project/a.txt"))
-    Path("gloveport.toml").write_text('plugins = ["./p.py"]\n[sources.x]\nopenap = "a.txt"\n')
+    Path("gloveport.toml").write_text('[sources.x]\nopenap = "a.txt"\n')
     with pytest.raises(OptionError, match="did you mean `openapi`"):
         load_config()
 

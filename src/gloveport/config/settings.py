@@ -366,8 +366,8 @@ def _source(
     if not isinstance(table, Mapping):
         raise OptionError(f"{place_prefix(origins, where)}{where} must be a table: [{where}]")
     kinds = [kind for kind in SOURCE_KINDS if kind in table]
-    if not kinds and has_plugins:  # their kinds are known once they are loaded; a key like a known one is misspelt
-        kinds = [key for key in _kinds_in(table) if _PLUGIN_KIND.fullmatch(key) and _closest(key) is None]
+    if not kinds and has_plugins:  # their kinds are known once they are loaded: opening names one that none has
+        kinds = [key for key in _kinds_in(table) if _PLUGIN_KIND.fullmatch(key)]
     if misspelt := next((key for key in table if not kinds and _closest(key) in SOURCE_KINDS), None):
         raise unknown_key(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
     if len(kinds) != 1:

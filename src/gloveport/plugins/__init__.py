@@ -2,6 +2,8 @@
 
 hooks              the hooks, and the values that they take and return
 extension_point    what there is at an extension point: the built-ins and what plugins add
+utcp               a plugin: UTCP manuals as sources
+log_sink           a plugin: lines of JSON for runs and calls
 
 The host loads plugins and calls their hooks: `host/plugins/`.
 """

@@ -23,6 +23,7 @@ from gloveport.folders import CONFIG_FILE, cache_folder, config_folder, find_pro
 from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.options import strength_from
 from gloveport.host.pinning import current_definition
+from gloveport.host.plugins import port_plugins
 from gloveport.large_values import off_loop
 from gloveport.policy.credentials.configured import TOKEN_SLOT, ConfiguredCredentials
 from gloveport.policy.credentials.environment import default_variable
@@ -34,6 +35,7 @@ from gloveport.sources.detection import DOCUMENT_SUFFIXES, DetectedSource, detec
 from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import trust, what_it_does
+from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_answer, read_text
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.documents import write_document
@@ -74,8 +76,14 @@ def add_command(options: AddOptions) -> int:
 
 
 async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:
-    egress, compilers = Egress(), DefinitionTasks(strength_from(load_config().sandbox.get("minimum", "kernel")))
-    context = SourceContext(egress, ConfiguredCredentials({}, egress=egress), cache_folder() / "definitions", compilers)
+    settings = load_config()
+    egress, compilers = Egress(), DefinitionTasks(strength_from(settings.sandbox.get("minimum", "kernel")))
+    kinds = port_plugins(settings.plugins).extensions.kinds
+    if options.kind is not None and options.kind not in kinds:
+        hint = did_you_mean(options.kind, kinds) or f"the kinds are {', '.join(kinds)}; plugins add more"
+        raise OptionError(f"there is no kind of source {options.kind!r:.60}", hint=hint)
+    credentials = ConfiguredCredentials({}, egress=egress)
+    context = SourceContext(egress, credentials, cache_folder() / "definitions", compilers, kinds)
     try:
         with _private_hint():
             detected = await _detect(options, context)

@@ -137,9 +137,8 @@ def init(**options: Any) -> int:
 @click.option("--name", metavar="NAME", help="The source's name: programs call tools.NAME.")
 @click.option(
     "--kind",
-    type=OneOf(["openapi", "graphql", "mcp", "functions"]),
     metavar="KIND",
-    help="openapi, graphql, mcp or functions; detected by default.",
+    help="openapi, graphql, mcp, functions, or a plugin's; detected by default.",
 )
 @click.option("--base-url", metavar="URL", help="Send calls here instead of where the definition says.")
 @click.option("--private", is_flag=True, help="Let the source reach loopback and private addresses.")
@@ -358,7 +357,7 @@ def engines(**view: Any) -> int:
 
 @cli.command(
     cls=PageCommand,
-    help="List the plugins: which are on, with their hooks, which are not and why, and which are installed and off.",
+    help="List the plugins: which are on, with their hooks, and which are not, and why.",
     rare=True,
     examples=("gloveport plugins", "gloveport plugins --json"),
 )
