@@ -65,9 +65,9 @@ def test_init_writes_a_file_with_comments_and_never_overwrites_one(folder: Path)
 
 NEED_MORE = re.compile(
     r"example\.com|npx|gloveport (connect|init|serve|mcp|doctor|completion|approvals (?!list|standing)|agents remove"
-    r"|audit verify --head|tools accept|remove shop --scope|auth (?!list)|snippets (?!list)|sessions (?!list)|run --plan|runs (?!list|prune|--)|store)"
+    r"|audit verify --head|tools accept|remove shop --scope|auth (?!list)|snippets (?!list)|sessions (?!list)|packages (?!list)|run --plan|runs (?!list|prune|--)|store)"
 )
-"""Examples that need an API, an account, a client, a waiting call, a run or a shell of the user's, that never end, or that a test has already."""
+"""Examples that need an API, a registry, an account, a client, a waiting call, a run or a shell of the user's, that never end, or that a test has already."""
 
 
 def test_the_examples_of_all_help_pages_work_where_init_has_put_its_example(folder: Path) -> None:
