@@ -23,8 +23,8 @@ def make_wheel(name: str, version: str, files: Mapping[str, str | bytes], *, req
     lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *(f"Requires-Dist: {each}" for each in requires)]
     with zipfile.ZipFile(made, "w") as archive:
         for path, content in files.items():
-            archive.writestr(path, content)
-        archive.writestr(f"{name}-{version}.dist-info/METADATA", "\n".join(lines) + "\n")
+            archive.writestr(zipfile.ZipInfo(path), content)
+        archive.writestr(zipfile.ZipInfo(f"{name}-{version}.dist-info/METADATA"), "\n".join(lines) + "\n")
     return made.getvalue()
 
 

@@ -41,7 +41,8 @@ class AgentConfig:
     """One `[agents.NAME]`: the tools that it sees, and limits of its runs.
 
     Its rules and budgets are among those of `GovernanceConfig`. With `elicitation`, its client is trusted to ask its user.
-    `direct` are patterns of tools that it gets as MCP tools of their own, in place of `execute`.
+    `direct` are patterns of tools that it gets as MCP tools of their own, in place of `execute`. `packages` are those that
+    its programs may import; None for all that the settings allow.
     """
 
     name: str
@@ -49,6 +50,7 @@ class AgentConfig:
     limits: Mapping[str, Any] = field(default_factory=dict)
     elicitation: bool = False
     direct: tuple[str, ...] = ()
+    packages: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import Any
 
 from gloveport.config.governance import AGENT_NAME, AGENT_NAME_HINT, AgentConfig, checked
 from gloveport.config.layers import SettingsFile, as_table, place_prefix, unknown_key
+from gloveport.config.packages import package_names
 from gloveport.errors import OptionError
 from gloveport.limits import Limits
 from gloveport.rules.budgets import BUDGET_KEYS, Budget
 from gloveport.rules.rule import VERDICTS, EgressRule, Rule
 from gloveport.rules.tables import read_egress_rule, read_rule
 
-AGENT_KEYS = ("tools", "direct", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation")
+AGENT_KEYS = ("tools", "direct", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation", "packages")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 
 
@@ -77,6 +78,7 @@ def read_agent(name: str, table: Any, origins: Mapping[str, str]) -> tuple[Agent
             if key not in LIMIT_KEYS:
                 raise unknown_key(f"{where}.limits", key, LIMIT_KEYS, origins)
         Limits(**limits)
-        return AgentConfig(name, tuple(tools), limits, elicitation, tuple(direct)), rules, budgets
+        packages = package_names(table.get("packages"), f"packages of [{where}]")
+        return AgentConfig(name, tuple(tools), limits, elicitation, tuple(direct), packages), rules, budgets
 
     return checked(origins, where, read)

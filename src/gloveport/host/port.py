@@ -26,6 +26,7 @@ from gloveport.host.options import check_busy, check_run, env_from, flags_from, 
 from gloveport.host.plugins import PluginArgument, port_plugins
 from gloveport.host.program_imports import ProgramImports
 from gloveport.host.program_reader import ProgramReader
+from gloveport.host.python_packages import narrowed
 from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns, run_to_end
@@ -204,8 +205,6 @@ class Gloveport:
             raise OptionError("nobody can be asked here", hint="pass on_approval= or store= to Gloveport")
         return self._desk
 
-    # Runs.
-
     async def run(
         self,
         code: str,
@@ -223,6 +222,7 @@ class Gloveport:
         tools: CallerTools | None = None,
         session: str | None = None,
         on_busy: Literal["wait", "refuse"] = "wait",
+        packages: Iterable[str] | None = None,
         allow_eval: bool | None = None,
         allow_wasm: bool | None = None,
         log_code: bool = False,
@@ -233,7 +233,7 @@ class Gloveport:
         `attach`, the same program of the same agent is not started again while it waits. With the mode `plan`, writes are
         held back, and the outcome has a plan. `id` is that of the run: raises OptionError if the store has one with it.
         `session` names files and state that runs of this agent share; `on_busy` says what to do while another run uses it.
-        `tools` are those that the caller brings to this run. `allow_eval` and `allow_wasm` may be less than the port's.
+        `tools` are those that the caller brings; `packages`, `allow_eval` and `allow_wasm` can only lessen the port's.
         """
         check_run(code, language, id)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
@@ -243,6 +243,7 @@ class Gloveport:
         given = options, engine is None, input, wanted, env_from(env), on_event, agent
         request = RunRequest(id or secrets.token_hex(16), code, language, *given)
         request = replace(request, tools=tools, log_code=log_code, session=session, waits_for_session=check_busy(on_busy))
+        request = replace(request, packages=narrowed(self._governance.agent(agent).packages, packages))
         request = self._plans.begun(request, mode)
         self._check_open()
         return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
@@ -336,6 +337,7 @@ class Gloveport:
                 return closed_outcome(request)
             bridge = await self._bridge_of(request)
             modules = None if request.resumed else await self._imports.modules(program)
+            request = self._imports.supply(request, program)
             advice = () if self._types is None else await self._types.advise(program, bridge.catalog, request)
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
@@ -404,7 +406,8 @@ class Gloveport:
         """
         self._check_open()
         recording = run if isinstance(run, Recording) else await self.recording(run)
-        replayed = partial(replay_run, self._pools, recording, self.limits, self._live if live_reads else None)
+        live, folders = self._live if live_reads else None, self._imports.folders_of(recording)
+        replayed = partial(replay_run, self._pools, recording, self.limits, live, folders)
         return await self._loop.run(replayed)
 
     async def _live(self, agent: str) -> tuple[Bridge, RunContext]:
@@ -417,8 +420,6 @@ class Gloveport:
         name = secrets.token_hex(16)
         audit = RunAudit(self._store.open(self._desk), name, agent) if self._store is not None else None
         return RunContext(name, audit=audit)
-
-    # Opening and closing.
 
     async def open(self, *, naming: str | None = None) -> JailReport:
         """Start the sandboxes, open the sources, and return the report of the jail.

@@ -49,7 +49,7 @@ def prepare(
     if language == "python":
         from gloveport.prepare.python import prepare_python
 
-        return prepare_python(text, cast("PythonSubset | None", subset))
+        return prepare_python(text, cast("PythonSubset | None", subset), importable)
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     try:

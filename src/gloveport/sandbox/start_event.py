@@ -26,6 +26,7 @@ class RunSetup:
     now: int = 0
     state: bytes | None = None  # of a session, encoded
     modules: RunModules | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)  # the hashes of the packages that it can import, by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def start_event(program: Program, setup: RunSetup, limits: Limits, now: int) -> 
     if setup.modules is not None:
         script = {} if setup.modules.script is None else {"script": setup.modules.script}
         fields["modules"] = {"builtins": list(setup.modules.builtins), **script}
+    if setup.packages:
+        fields["packages"] = dict(setup.packages)
     rest = b',"env":' + encode(dict(setup.env), "env")
     if setup.has_input:
         rest += b',"input":' + encode(setup.input, "input")

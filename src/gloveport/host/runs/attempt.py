@@ -120,4 +120,5 @@ def _setup(request: RunRequest, bridge: Bridge, modules: RunModules | None) -> R
         seed=request.seed,
         state=None if request.used_session is None else request.used_session.state,
         modules=modules,
+        packages=request.supplied,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from gloveport.bridge import Bridge, RunBridge, RunContext
@@ -83,18 +84,19 @@ class LiveReads:
         self.frames.append(payload)
 
 
+PackageFolders = tuple[tuple[str, int], ...]
 LiveBridge = Callable[[str], Awaitable[tuple[Bridge, RunContext]]]
 
 
 async def replay_run(
-    pools: EnginePools, recording: Recording, limits: Limits, live: LiveBridge | None
+    pools: EnginePools, recording: Recording, limits: Limits, live: LiveBridge | None, packages: PackageFolders = ()
 ) -> Divergence | None:
     """Return the first difference between a recorded run and the same run now. With `live`, its reads are made anew."""
     limits = limits.with_(memory_mb=recording.memory_mb)
     language = every_engine()[recording.engine].languages[0]
     kept = recording.workspace
     quota = None if kept is None else WorkspaceQuota(kept.max_bytes, kept.max_files)
-    options = pools.options(language, recording.engine, limits, workspace=quota)
+    options = replace(pools.options(language, recording.engine, limits, workspace=quota), packages=packages)
     if live is None:
         return await replay_recorded(pools.find(options), recording, limits)
     if recording.agent is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gloveport.bridge import RunBridge
@@ -92,6 +92,8 @@ class UsedSession(Protocol):
 class RunRequest:
     """The request for one run. `plan` is the plan that it makes, or the one that it follows.
 
+    `packages` are the names of packages that it may import, None for all that its agent may; `supplied` are
+    the ids and hashes of those that its process has.
     `session` is the name of the session that it uses, and `used_session` the session, once no other run uses it.
     `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along, and
     `added_sources` have the functions that plugins have added.
@@ -119,6 +121,8 @@ class RunRequest:
     waits_for_session: bool = True
     used_session: UsedSession | None = None
     added_sources: tuple[FunctionSource, ...] = ()
+    packages: frozenset[str] | None = None
+    supplied: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def subset(self) -> str | None:

@@ -27,7 +27,7 @@ from gloveport.prepare.mistakes import name_character
 from gloveport.prepare.positions import Edit, compose_spans, nearest_source_offset, rewrite
 from gloveport.prepare.python.entry import entry_function, guarded_result, takes_arguments
 from gloveport.prepare.python.foreign_names import foreign_name
-from gloveport.prepare.python.imports import refused
+from gloveport.prepare.python.imports import imported, refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
 from gloveport.prepare.python.parser import LineIndex, PythonTooDeepError, TooLargeError, parse
 from gloveport.prepare.python.scopes import survey
@@ -35,11 +35,12 @@ from gloveport.prepare.python.survey import PythonSurvey, place_of
 from gloveport.prepare.python.syntax_errors import TOO_DEEP, TOO_DEEP_HINT, explain
 from gloveport.prepare.python.tool_access import tool_access
 from gloveport.prepare.subset import PythonSubset
-from gloveport.types import Program, ToolAccess
+from gloveport.types import Importable, Program, ToolAccess
 
 
-def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
+def prepare_python(source: str, subset: PythonSubset | None = None, importable: Importable | None = None) -> Program:
     """Return the program of a text, for an engine of this subset: find it, and refuse what can't run."""
+    packages = importable.packages if importable is not None else frozenset[str]()
     layout, tree = _read(source)
     if result := guarded_result(tree):
         layout = _with_return(layout, result)
@@ -50,9 +51,13 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
         fault = min(found.faults, key=lambda fault: place_of(fault.node))
         start = lines.start(fault.node)
         _fail(layout, start, fault.message, fault.hint, length=lines.end(fault.node) - start)
-    refusal = refused(found.imports, layout.code)
+    refusal = refused(found.imports, layout.code, packages if subset is None else None)
     if refusal:
-        _fail(layout, refusal.start, refusal.message, refusal.hint, code="import-refused", length=refusal.length)
+        try:
+            _fail(layout, refusal.start, refusal.message, refusal.hint, code="import-refused", length=refusal.length)
+        except ProgramError as error:
+            error.package = refusal.package
+            raise
     foreign = foreign_name(tree, layout.code)
     if foreign:
         start = LineIndex(layout.code).start(foreign.node)
@@ -61,7 +66,9 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
     access = tool_access(tree, found.names, given=function is not None and takes_arguments(tree, function))
     if subset is not None:
         return replace(_program_in(subset, layout, tree, found, function), tool_access=access)
-    return _program(layout, function, _tail(tree), access)
+    imports = imported([*found.imports, *found.optional_imports], packages)
+    access = ToolAccess() if imports else access  # a package may call tools, too
+    return replace(_program(layout, function, _tail(tree), access), imports=imports)
 
 
 def parses(source: str) -> bool:

@@ -1,4 +1,4 @@
-"""Imports of a Python program: the standard library, or a refusal with a hint."""
+"""Imports of a Python program: the standard library, an approved package, or a refusal with a hint."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from gloveport.prepare.python.parser import LineIndex
 from gloveport.suggestions import near, question
+from gloveport.types import ModuleImport
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
 _NETWORK = "there is no network: call a tool (`tools.search` finds one)"
 _HTTP = "use `await fetch(url)` or `urllib.request`, where the user has allowed the address, or call a tool"
 _SOCKETS = "WebSockets and raw sockets are refused: use `await fetch(url)` or `urllib.request`, or call a tool"
-_DATA = "packages are not available: use the standard library (`statistics`, `math`, `csv`, `collections`, `itertools`)"
+_DATA = "use the standard library (`statistics`, `math`, `csv`, `collections`, `itertools`)"
 _OUTPUT = "return the data, or send it to the user with `emit(value)`"
 
 _TABLE = [
@@ -25,7 +26,7 @@ _TABLE = [
     ("google slack_sdk github stripe twilio paramiko redis pymongo psycopg psycopg2 sqlalchemy selenium mcp", _NETWORK),
     ("playwright fastmcp asyncpg aiofiles pymysql fastapi flask django starlette uvicorn", _NETWORK),
     ("numpy pandas scipy sklearn polars statsmodels torch tensorflow sympy networkx numba", _DATA),
-    ("matplotlib seaborn plotly PIL cv2 altair bokeh IPython", f"packages are not available: {_OUTPUT}"),
+    ("matplotlib seaborn plotly PIL cv2 altair bokeh IPython", _OUTPUT),
     ("rich tqdm tabulate termcolor colorama click", f"use `print`; there is no terminal here: {_OUTPUT}"),
     ("bs4 lxml html5lib", "use `html.parser` or `xml.etree.ElementTree`"),
     ("yaml toml tomli", "use `json` or `tomllib`"),
@@ -45,6 +46,18 @@ _TABLE = [
     ("regex", "use `re`"),
 ]
 HINTS = {name: hint for names, hint in _TABLE for name in names.split()}
+_NEVER = frozenset({"tools", "codemode", "executor", "gloveport", "urllib2", "urlparse"})
+_OLD = frozenset({"StringIO", "cStringIO", "cPickle", "Queue", "ConfigParser"})
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?")
+_DISTRIBUTIONS = """
+attr:attrs bs4:beautifulsoup4 cv2:opencv-python-headless dateutil:python-dateutil docx:python-docx dotenv:python-dotenv
+fitz:pymupdf jose:python-jose jwt:pyjwt magic:python-magic markdown:markdown mpl_toolkits:matplotlib OpenSSL:pyopenssl
+PIL:pillow pkg_resources:setuptools pptx:python-pptx psycopg2:psycopg2-binary rapidjson:python-rapidjson ruamel:ruamel-yaml
+serial:pyserial skimage:scikit-image sklearn:scikit-learn slugify:python-slugify socks:pysocks usaddress:usaddress
+websocket:websocket-client yaml:pyyaml zmq:pyzmq
+"""
+DISTRIBUTIONS = {module: name for module, _, name in (pair.partition(":") for pair in _DISTRIBUTIONS.split())}
+"""The packages whose modules have other names than they."""
 
 
 class PythonImportRefusal(NamedTuple):
@@ -54,11 +67,26 @@ class PythonImportRefusal(NamedTuple):
     hint: str
     start: int
     length: int
+    package: str | None = None
 
 
-def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImportRefusal | None:
-    """Return the refusal of the first import that can't succeed; None when all can."""
-    unknown = [(node, alias) for node in imports for alias in _names(node) if alias is None or not _is_available(alias)]
+def imported(imports: list[ast.Import | ast.ImportFrom], packages: frozenset[str]) -> tuple[ModuleImport, ...]:
+    """Return the modules of approved packages that a program imports."""
+    names = {name.partition(".")[0] for node in imports for name in _names(node) if name is not None}
+    return tuple(ModuleImport(name, "package", "import") for name in sorted(names & packages))
+
+
+def refused(
+    imports: list[ast.Import | ast.ImportFrom], code: str, packages: frozenset[str] | None = None
+) -> PythonImportRefusal | None:
+    """Return the refusal of the first import that can't succeed; None when all can.
+
+    `packages` are the modules of approved packages; None for an engine that can import none.
+    """
+    known = AVAILABLE if packages is None else AVAILABLE | packages
+    unknown = [
+        (node, alias) for node in imports for alias in _names(node) if alias is None or alias.partition(".")[0] not in known
+    ]
     if not unknown:
         return None
     lines = LineIndex(code)
@@ -70,7 +98,8 @@ def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImpo
         return PythonImportRefusal(
             f"import of `{shown}` is refused: there is no package to be relative to", hint, start, len(shown)
         )
-    return PythonImportRefusal(*_explained(name), start, len(name))
+    message, hint, package = _explained(name, packages)
+    return PythonImportRefusal(message, hint, start, len(name), package)
 
 
 def _names(node: ast.Import | ast.ImportFrom) -> list[str | None]:
@@ -78,10 +107,6 @@ def _names(node: ast.Import | ast.ImportFrom) -> list[str | None]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [None if node.level else node.module]
-
-
-def _is_available(name: str) -> bool:
-    return name.partition(".")[0] in AVAILABLE
 
 
 def _relative(node: ast.Import | ast.ImportFrom) -> str:
@@ -100,21 +125,26 @@ def _place(node: ast.Import | ast.ImportFrom, name: str | None, lines: LineIndex
     return matched.end() if matched else start
 
 
-def _explained(name: str) -> tuple[str, str]:
-    package = name.partition(".")[0]
-    message = f"import of `{_short(name)}` is refused: no package is approved for this run"
-    hint = HINTS.get(package)
-    if hint:
-        return message, hint
-    meant = _misspelt(package)
+def _explained(name: str, packages: frozenset[str] | None) -> tuple[str, str, str | None]:
+    """Return what is wrong with an import, what to do instead, and the package that a person could approve."""
+    module = name.partition(".")[0]
+    message = f"import of `{_short(name)}` is refused: no package of that name is approved for this run"
+    if module in _NEVER | _OLD:
+        return message, HINTS[module], None
+    meant = None if module in HINTS or module in DISTRIBUTIONS else _misspelt(module, packages or frozenset())
     if meant:
         message = f"import of `{_short(name)}` is refused: there is no such module; {question([meant])}"
-        return message, f"write `import {meant}`"
-    return message, "use the standard library and `tools.*`"
+        return message, f"write `import {meant}`", None
+    instead = HINTS.get(module, "use the standard library and `tools.*`")
+    if packages is None:
+        return f"import of `{_short(name)}` is refused: this engine has no packages", instead, None
+    distribution = DISTRIBUTIONS.get(module, module.replace("_", "-").lower())
+    package = f"pypi:{distribution}" if _NAME.fullmatch(distribution) else None
+    return message, f"ask the user to approve {package}, or {instead}" if package else instead, package
 
 
-def _misspelt(package: str) -> str | None:
-    public = [name for name in sys.stdlib_module_names if not name.startswith("_")]
+def _misspelt(package: str, packages: frozenset[str]) -> str | None:
+    public = [name for name in (*sys.stdlib_module_names, *packages) if not name.startswith("_")]
     close = near(package, public, limit=1) if 2 < len(package) <= 40 else ()
     return close[0] if close else None
 

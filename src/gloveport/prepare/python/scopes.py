@@ -203,8 +203,7 @@ def _take_if(found: PythonSurvey, node: ast.If, scope: Scope) -> Rest:
 
 
 def _take_import(found: PythonSurvey, node: ast.Import, scope: Scope) -> Rest:
-    if not scope.optional:
-        found.imports.append(node)
+    (found.optional_imports if scope.optional else found.imports).append(node)
     return []
 
 
@@ -214,8 +213,8 @@ def _take_import_from(found: PythonSurvey, node: ast.ImportFrom, scope: Scope) -
     elif node.names[0].name == "*" and scope.kind != "module":
         hint = f"name what you need: `from {node.module or '.'} import …`, or import it at the top level"
         found.fail(node, "`import *` inside a function or a class", hint)
-    elif not scope.optional:
-        found.imports.append(node)
+    else:
+        (found.optional_imports if scope.optional else found.imports).append(node)
     return []
 
 

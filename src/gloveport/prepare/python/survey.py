@@ -38,6 +38,7 @@ class PythonSurvey:
 
     faults: list[PlacementFault] = field(default_factory=list)
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    optional_imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     futures: list[ast.ImportFrom] = field(default_factory=list)
     declared: list[tuple[ast.Global | ast.Nonlocal, Scope]] = field(default_factory=list)
     groups: list[tuple[list[ast.AST], Scope]] = field(default_factory=list)

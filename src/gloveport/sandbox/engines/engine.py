@@ -22,6 +22,7 @@ class ProcessOptions:
     allow_wasm: bool = False
     memory_mb: int = 256
     workspace: WorkspaceQuota | None = None
+    packages: tuple[tuple[str, int], ...] = ()  # folders of approved packages, with the inode: one made anew is another
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,16 @@ from pathlib import Path
 
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, guest_files, zygote_launch
+from gloveport.sandbox.jail.elf import default_directories
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 
 ZONES = "/usr/share/zoneinfo"
+PACKAGES_FOLDER = "/packages"
+# PEP 600 lets wheels expect these of the system, beside libc itself; PyPI's auditwheel puts all others into the wheel.
+WHEEL_LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1")
 
 
 class CPythonEngine:
@@ -33,7 +37,7 @@ class CPythonEngine:
         Capability("threads", "no", "threads and processes can't be started; asyncio works"),
         Capability("network", "off", "fetch and urllib.request, by rules; sockets are refused"),
         Capability("files", "off", "/workspace in runs with session=; else only the standard library can be read"),
-        Capability("packages", "no", "only the standard library can be imported"),
+        Capability("packages", "off", "packages that the user approved with `gloveport packages add`"),
     )
 
     def version(self) -> str:
@@ -41,19 +45,34 @@ class CPythonEngine:
         return platform.python_version()
 
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
-        """Return the same options for every run, but for the workspace: nothing else is fixed at the start."""
-        return ProcessOptions(wanted.engine, allow_eval=True, memory_mb=0, workspace=wanted.workspace)
+        """Return the same options for every run, but for workspace and packages: nothing else is fixed at the start."""
+        return ProcessOptions(
+            wanted.engine, allow_eval=True, memory_mb=0, workspace=wanted.workspace, packages=wanted.packages
+        )
 
     def launch(self, options: ProcessOptions) -> Launch:
         """Return how to start a zygote of this Python, whose guests run the main of the guest package."""
-        zones = {ZONES: Folder(ZONES)} if os.path.isdir(ZONES) else {}
-        return zygote_launch(
-            {**guest_files(Path(__file__).parent), **_build_settings()}, zones, {}, workspace=options.workspace
-        )
+        folders = {ZONES: Folder(ZONES)} if os.path.isdir(ZONES) else {}
+        folders |= {f"{PACKAGES_FOLDER}/{number:03}": Folder(path) for number, (path, _) in enumerate(options.packages)}
+        folders |= _system_libraries() if options.packages else {}
+        # Each has its own variable: without namespaces, the jail replaces a value that is the path of a bound folder.
+        env = {f"GLOVEPORT_PACKAGE_{place[-3:]}": place for place in folders if place.startswith(PACKAGES_FOLDER)}
+        files = {**guest_files(Path(__file__).parent), **_build_settings()}
+        return zygote_launch(files, folders, env, workspace=options.workspace)
 
     async def start(self, launcher: Launcher) -> Worker:
         """Have the zygote fork a guest and return its worker once it is ready."""
         return await Worker.start(launcher)
+
+
+def _system_libraries() -> dict[str, Folder]:
+    """Return the libraries that binary wheels take from the system, in the folders where the loader looks for them."""
+    found: dict[str, Folder] = {}
+    for name in WHEEL_LIBRARIES:
+        place = next((each for each in default_directories(platform.machine()) if os.path.isfile(f"{each}/{name}")), None)
+        if place is not None:
+            found[place] = Folder(place, (*(found[place].entries or () if place in found else ()), name))
+    return found
 
 
 def _build_settings() -> dict[str, bytes]:

@@ -75,6 +75,8 @@ def set_environment(env: dict[str, str]) -> None:
     """Add the run's environment to os.environ, which is empty since `patch_process`."""
     os.environ.update(env)
     os.putenv("TZ", "UTC")  # for the C library; the program does not see it
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+        os.putenv(name, "1")  # for libraries that would start threads, which a guest can't
 
 
 def patch_process() -> None:

@@ -57,6 +57,7 @@ def preload() -> None:
             __import__(name)
         except ImportError:  # some builds lack a module
             continue
+    sys.path += [path for name, path in sorted(os.environ.items()) if name.startswith("GLOVEPORT_PACKAGE_")]
     os.environ["TZ"] = "UTC"
     time.tzset()
     play(_perform)
