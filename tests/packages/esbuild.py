@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from gloveport.host.package_additions import fetch_bundler
+from gloveport.host.packages.package_additions import fetch_bundler
 from gloveport.packages.esbuild import esbuild_path
 from gloveport.packages.store import PackageStore
 from tests.packages.mirror import mirror

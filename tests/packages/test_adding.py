@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import PackageError
-from gloveport.host.package_additions import fetch_packages, keep_packages, remove_packages
+from gloveport.host.packages.package_additions import fetch_packages, keep_packages, remove_packages
 from gloveport.packages.fetched import FetchedPackage
 from gloveport.packages.package import Package, PackageId, PackageRequest
 from gloveport.packages.registries import npm_registry, pypi_indexes

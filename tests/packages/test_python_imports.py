@@ -13,7 +13,7 @@ import pytest
 
 from gloveport import Gloveport, Outcome
 from gloveport.errors import GloveportError, OptionError
-from gloveport.host.package_additions import fetch_packages, keep_packages, remove_packages
+from gloveport.host.packages.package_additions import fetch_packages, keep_packages, remove_packages
 from gloveport.packages.package import PackageRequest
 from gloveport.packages.store import LOCK_FILE, PackageStore
 from tests.packages.registry import Registry, serve

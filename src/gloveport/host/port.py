@@ -23,10 +23,10 @@ from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
 from gloveport.host.options import check_busy, check_run, env_from, flags_from, limits_from, spare_from, strength_from
+from gloveport.host.packages.python_packages import narrowed
 from gloveport.host.plugins import PluginArgument, port_plugins
 from gloveport.host.program_imports import ProgramImports
 from gloveport.host.program_reader import ProgramReader
-from gloveport.host.python_packages import narrowed
 from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns, run_to_end

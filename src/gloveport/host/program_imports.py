@@ -6,7 +6,7 @@ import re
 
 from gloveport.config.packages import PackagesConfig
 from gloveport.host.bundles.script_bundles import ScriptBundles
-from gloveport.host.python_packages import PackageFolders, PythonPackages
+from gloveport.host.packages.python_packages import PackageFolders, PythonPackages
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.packages.store import PackageStore
 from gloveport.sandbox.engines.registry import ENGINES

@@ -7,7 +7,13 @@ from typing import Any
 
 from gloveport.errors import PackageError
 from gloveport.host.options import strength_from
-from gloveport.host.package_additions import fetch_bundler, fetch_packages, keep_packages, named_packages, remove_packages
+from gloveport.host.packages.package_additions import (
+    fetch_bundler,
+    fetch_packages,
+    keep_packages,
+    named_packages,
+    remove_packages,
+)
 from gloveport.packages.package import Package, PackageRequest
 from gloveport.packages.store import PackageStore
 from gloveport.surfaces.cli.file_change import ask

@@ -1,0 +1,1 @@
+"""Packages on the host: what a person adds, and what the process of a Python run gets of it."""
