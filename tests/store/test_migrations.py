@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -66,3 +68,17 @@ async def test_a_run_that_waited_in_an_earlier_version_is_replayed(tmp_path: Pat
         for run in runs:
             found = await port.replay(run)
             assert found is None or not found.fatal
+
+
+def test_several_threads_open_a_new_store_at_once(tmp_path: Path) -> None:
+    for attempt in range(100):
+        start = threading.Barrier(4)
+
+        def open_and_close(path: Path, start: threading.Barrier) -> None:
+            start.wait(60)
+            open_database(path).close()
+
+        with ThreadPoolExecutor(4) as threads:
+            path = tmp_path / f"{attempt}.sqlite"
+            for done in [threads.submit(open_and_close, path, start) for _ in range(4)]:
+                done.result()

@@ -55,7 +55,7 @@ class PackageStore:
         """Return the approved packages. The lock is read again when it has changed."""
         try:
             state = (self.folder / LOCK_FILE).stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # who can't look there has approved nothing there
             return {}
         version = state.st_ino, state.st_mtime_ns, state.st_size
         if self._read is None or self._read[0] != version:

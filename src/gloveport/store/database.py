@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from gloveport.errors import StoreError
 from gloveport.store.encryption import StoreConnection
 
 LOCK_TIMEOUT_SECONDS = 5.0
+LOCK_RETRY_SECONDS = 0.01
 MEMORY = Path(":memory:")
 """The path of a database in memory, which ends with its connection."""
 _COMMENT = re.compile(r"--.*")
@@ -222,7 +224,7 @@ def open_database(path: Path) -> StoreConnection:
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} can't be opened: {error}") from None
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_write_ahead_log(connection)
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
         _migrate(connection, path)
     except sqlite3.Error as error:
@@ -232,6 +234,22 @@ def open_database(path: Path) -> StoreConnection:
         connection.close()
         raise
     return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Make the file use a write-ahead log.
+
+    SQLite does not wait for a lock here: of two connections that open a new file at once, one fails immediately.
+    """
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(LOCK_RETRY_SECONDS)
 
 
 def _create(path: Path) -> None:
