@@ -83,15 +83,15 @@ def cli(ctx: click.Context) -> None:
 @click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="The program's variable `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable of `process.env`; repeatable.")
-@click.option("--id", cls=RareOption, metavar="ID", help="the id of the new run")
+@click.option("--id", cls=RareOption, metavar="ID", help="its id")
 @click.option("--session", metavar="NAME", help="Keep /workspace and `state` between the runs of this session.")
 @click.option("--timeout", metavar="SECONDS", help="End the run after this time (60).")
-@click.option("--cpu", metavar="SECONDS", help="End the run after this much CPU time (30).")
+@click.option("--cpu", cls=RareOption, metavar="SECONDS", help="its CPU seconds (30)")
 @click.option("--memory", metavar="MB", help="Memory that the program may use (256).")
 @CONFIG
 @minimum_option(default=None)
-@click.option("--allow-eval", cls=RareOption, is_flag=True, help="allow eval")
-@click.option("--allow-wasm", cls=RareOption, is_flag=True, help="allow WebAssembly")
+@click.option("--allow-eval", cls=RareOption, is_flag=True, help="eval")
+@click.option("--allow-wasm", cls=RareOption, is_flag=True, help="WebAssembly")
 @click.option("--plan", is_flag=True, help="Hold writes back, list them, and ask whether to make exactly those.")
 @NO_INPUT
 @JSON

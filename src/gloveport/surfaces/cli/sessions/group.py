@@ -8,11 +8,10 @@ import click
 
 from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import YES, complete_files, view_options
-from gloveport.types import DEFAULT_AGENT
 
 NAME = click.argument("name", metavar="SESSION")
 PATH = click.argument("path", metavar="PATH")
-AGENT = click.option("--agent", default=DEFAULT_AGENT, metavar="NAME", help="The agent whose session it is.")
+AGENT = click.option("--agent", default="default", metavar="NAME", help="The agent whose session it is.")
 
 sessions = PageGroup("sessions", rare=True, help="List sessions; put files into their workspaces and take them out.")
 
