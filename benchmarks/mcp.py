@@ -22,8 +22,10 @@ import httpx2
 
 from benchmarks.peers import CONTENDERS, PeerError, interpreter
 from benchmarks.processes import spent
+from benchmarks.programs import unread
 from benchmarks.sampling import Row
 from gloveport import Gloveport
+from gloveport.folders import CONFIG_FILE
 from gloveport.policy.credentials import Secret
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
@@ -132,7 +134,9 @@ def ours(settings: str = "") -> Iterator[Served]:
         token.touch(mode=0o600)
         token.write_text(TOKEN)
         env = os.environ | {"XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder}
-        (Path(folder) / "gloveport.toml").write_text(settings)
+        own = Path(folder) / "gloveport" / CONFIG_FILE  # the user's own settings: a project's would need trust
+        own.parent.mkdir()
+        own.write_text(settings)
         command = [sys.executable, "-m", "gloveport.surfaces.cli.main", "serve", TOOLS, "--port", "0", "--json"]
         with subprocess.Popen(
             [*command, "--token-file", str(token)], stdout=subprocess.PIPE, env=env, cwd=folder
@@ -176,7 +180,8 @@ async def sustained(served: Served, arguments: dict[str, Any]) -> Slice:
     async def ask(http: httpx2.AsyncClient) -> None:
         nonlocal done
         while time.perf_counter() < began + SLICE_SECONDS:
-            answer = await call(http, served.url, "execute", arguments)
+            text = unread(arguments["code"], arguments.get("language", "python"))
+            answer = await call(http, served.url, "execute", {**arguments, "code": text})
             assert "number 6" in json.dumps(answer), answer
             done += 1
 

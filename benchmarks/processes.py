@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -32,6 +33,16 @@ def resident_mb(pid: int) -> float:
         with contextlib.suppress(OSError):
             total += int(Path(f"/proc/{below}/statm").read_text().split()[1])
     return total * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def proportional_mb(pid: int) -> tuple[float, int]:
+    """Return the memory of a process and its descendants, what they share counted once (PSS), and how many they are."""
+    total = count = 0
+    for below in spent(pid):
+        with contextlib.suppress(OSError):
+            total += int(re.findall(r"(?m)^Pss: +(\d+)", Path(f"/proc/{below}/smaps_rollup").read_text())[0])
+            count += 1
+    return total / 1024, count
 
 
 def seconds_of(pid: int) -> float:

@@ -13,6 +13,7 @@ import re
 import sqlite3
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -94,6 +95,7 @@ class Searches:
     @cached_property
     def _database(self) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:")
+        weakref.finalize(self, database.close)
         columns = "source, name, description, parameters, tokenize='porter unicode61'"
         database.execute(f"CREATE VIRTUAL TABLE tools USING fts5({columns})")
         for tool in self._tools:

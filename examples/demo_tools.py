@@ -3,7 +3,7 @@
 import asyncio
 from typing import TypedDict
 
-from gloveport import ToolError
+from gloveport import ToolError, tool
 
 
 class Order(TypedDict):
@@ -55,3 +55,11 @@ def convert(amount: float, source: str, target: str = "EUR") -> float:
 def delivery_days(city: str, sky: str) -> int:
     """How many days a delivery takes, given the weather."""
     return {"sun": 1, "rain": 2, "snow": 4}[sky] + (2 if city == "Tokyo" else 0)
+
+
+@tool(writes=True)
+def refund(order: str, amount: float) -> str:
+    """Refund a part of an order, in euros. It writes, so it asks a person first."""
+    if all(order != each["id"] for orders in ORDERS.values() for each in orders):
+        raise ToolError(f"there is no order {order}", code="not-found")
+    return f"refunded {amount:.2f} EUR of {order}"

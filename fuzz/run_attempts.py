@@ -31,6 +31,7 @@ class _Worker:
     """A worker that sends the given bytes to its listener and then closes."""
 
     idle_mb = 10.0
+    prepared = None
     unsent = 0
 
     def __init__(self, said: bytes) -> None:

@@ -5,7 +5,6 @@ import importlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -81,12 +80,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--check", action="store_true", help="run only the quick tests that start no sandbox, server or browser"
     )
+    parser.addoption("--canaries", action="store_true", help="search all that the tests produce for secrets")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--check"):
         importlib.import_module("urllib3.util.connection")  # binds a socket when it is first imported, to look for IPv6
         config.pluginmanager.register(Guard(), "guard")
+    if config.getoption("--canaries"):
+        importlib.import_module("tests.canaries.suite").install(config)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -111,18 +113,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_home() -> Iterator[Path]:
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give the tests, and what they start, a home of their own: nothing is written into the folders of whoever runs them.
 
     It is one for the session, so that it is there before the servers and ports that tests share. Without the XDG variables,
     settings, data and caches follow HOME, also for a test that becomes another user with another HOME.
     """
-    with tempfile.TemporaryDirectory(prefix="home-") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", folder)
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
         for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             patch.delenv(name, raising=False)
-        yield Path(folder)
+        yield folder
 
 
 async def add(a: int, b: int) -> int:

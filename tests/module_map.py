@@ -29,7 +29,7 @@ def render() -> str:
 
 def _files() -> Iterator[Path]:
     for path in SOURCE.rglob("*"):
-        if path.suffix in {".py", ".js"} and path.stat().st_size:
+        if path.suffix in {".py", ".js"} and path.stat().st_size and "static" not in path.parts:  # what was built
             yield path
 
 

@@ -19,6 +19,7 @@ import pytest
 from gloveport import Answer, ApprovalRequest, Gloveport, tool
 from gloveport.approvals.shelf import ApprovalShelf, ShelvedRequest
 from gloveport.errors import ApprovalError
+from tests.durable.host import set_lock_timeout
 from tests.sources.mcp.support import eventually
 
 pytestmark = pytest.mark.integration
@@ -83,6 +84,22 @@ async def test_another_process_answers_and_the_call_continues_within_a_second(st
         assert time.monotonic() - answered < 5  # one second is measured by the benchmark; this machine may be busy
         assert (outcome.value, PAID) == ("paid 5", [5])
         assert await waiting(store, 0) == []
+
+
+async def test_a_run_waits_only_when_others_can_find_what_it_asks(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = ApprovalShelf.put
+
+    def slowly(shelf: ApprovalShelf, request: ApprovalRequest, host: str) -> None:
+        time.sleep(0.5)  # a disk that is busy; this is the thread of the store
+        put(shelf, request, host)
+
+    monkeypatch.setattr(ApprovalShelf, "put", slowly)
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        assert outcome.status == "waiting"
+        shelf = ApprovalShelf(store)
+        assert [one.request.id for one in shelf.waiting()] == list(outcome.waiting)
+        shelf.close()
 
 
 async def test_a_resume_looks_for_answers_at_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,17 +177,19 @@ async def test_an_answer_that_no_approver_wrote_is_refused_and_the_next_one_coun
 async def test_a_call_about_which_nobody_can_be_asked_is_refused_at_once(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
     caught = "const error = await tools.pay({amount: 1}).catch((e) => e.code); return [error, await tools.read()]"
     async with Gloveport(tools=[pay, read], store=store, spare=1) as port:
         assert (await port.run("return await tools.read()")).ok
         await waiting(store, 0)
+        set_lock_timeout(port, 50)
+        monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)  # of what is opened from now on
         holder = sqlite3.connect(store, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")  # from now on, nobody else can write
         outcome = await port.run(caught)
         assert (outcome.value, outcome.calls[0].status) == (["store-unavailable", "text"], "failed")
         assert port.approvals.waiting == ()
         holder.close()
+        set_lock_timeout(port, 60_000)
         assert (await port.run(caught)).status == "waiting"
     assert PAID == []
 

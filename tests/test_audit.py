@@ -10,9 +10,13 @@ import orjson
 import pytest
 
 from gloveport import Answer, Gloveport, Rule, tool
+from gloveport.sandbox.wire import decode
 from gloveport.store import database
 from gloveport.store.database import open_database
+from gloveport.store.event_log import EventLog
+from gloveport.store.run_audit import RunAudit
 from gloveport.store.verification import damaged_payloads, verify
+from gloveport.values import encode
 
 pytestmark = pytest.mark.integration
 
@@ -82,6 +86,58 @@ async def test_a_run_its_calls_and_its_answers_are_recorded(tmp_path: Path) -> N
     assert "local.read" in by_kind["call-denied"]["rule"]
     assert by_kind["run-ended"]["status"] == "completed"
     assert oct(store.stat().st_mode & 0o777) == "0o600"
+
+
+async def test_what_is_recorded_of_reads_is_what_tools_got_and_programs_get(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+
+    def echo(value: Any, more: Any = None) -> Any:
+        """Return what it gets, or a number that is too large."""
+        return 10**5000 if value == "large" else value
+
+    code = """
+    await tools.echo({value: "by name"});
+    await tools.echo({value: {a: [1, 2.5, null, new Date(0)]}, more: 1n << 70n});
+    await tools.echo("by place", new Uint8Array([1]));
+    await tools.echo({value: null});
+    await step("a step", () => tools.echo({value: "é\\ud800"}));
+    await tools.echo({value: "large"}).catch((error) => error.code)
+    """
+    async with Gloveport(tools=[echo], store=store, spare=1) as port:
+        assert (await port.run(code)).value == "bad-value"
+    found = events(store)
+    started = [body for kind, body in found if kind == "call-started"]
+    ended = [body for kind, body in found if kind == "call-ended"]
+    tagged = {"a": [1, 2.5, None, {"$": "date", "v": 0}]}
+    assert [payload(store, body["args"]) for body in started] == [
+        {"value": "by name"},
+        {"value": tagged, "more": {"$": "bigint", "v": str(1 << 70)}},
+        {"value": "by place", "more": {"$": "bytes", "v": "AQ=="}},
+        {"value": None},
+        {"value": "é\ufffd"},
+        {"value": "large"},
+    ]
+    assert [body.get("step") for body in started] == [None, None, None, None, "a step", None]
+    assert {body["writes"] for body in started} == {False}
+    results = [
+        payload(store, body["result"]) if len(body.get("result", "")) == 64 else body.get("result") for body in ended
+    ]
+    assert results == ["by name", tagged, "by place", None, "é\ufffd", "not recorded: it can't be encoded"]
+    assert {(body["status"], body["error"]) for body in ended} == {("ok", None)}
+
+
+@pytest.mark.parametrize("args", ['{"\\u0024":"no tag"}', '{"a":{"$":"date","v":0},"$$b":1}', '{"a":{"\\u0024":1}}'])
+async def test_arguments_that_are_recorded_from_a_frame_are_those_that_the_sandbox_reads(tmp_path: Path, args: str) -> None:
+    log = EventLog(tmp_path / "store.sqlite")
+    audit = RunAudit(log, "a" * 32, "default")
+    frame = f'["call",1,"read",[{args}]]'.encode()
+    read = decode(frame)[3][0]
+    audit.call_started(1, "local.read", read, None, frame)
+    audit.call_started(2, "local.read", read)
+    await log.close()
+    first, second = events(log.path)
+    assert first[1]["args"] == second[1]["args"]
+    assert payload(log.path, first[1]["args"]) == orjson.loads(encode(read))
 
 
 def test_without_a_store_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, SourceError
+from gloveport import Gloveport, OptionError, SourceError
 from gloveport.host.plugins.loading import load_plugins
-from gloveport.plugins.utcp import as_openapi
+from gloveport.sources.openapi.compile.document.document import parse_document
+from gloveport.surfaces.mcp.stdio import ServedSources
 from tests.policy.servers import ok, serving
 
 TEXT = {"type": "string"}
@@ -25,6 +26,11 @@ def tool(name: str, url: str, *, inputs: dict[str, Any] | None = None, **call: A
 
 def manual(*tools: dict[str, Any]) -> str:
     return json.dumps({"utcp_version": "1.2.0", "manual_version": "1.0.0", "tools": tools})
+
+
+def read(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    document = parse_document(text.encode(), "https://h/", "the manual of the source shop", is_manual=True)
+    return document.root, document.left_out
 
 
 def settings(folder: Path, text: str) -> Path:
@@ -68,6 +74,34 @@ async def test_the_tools_of_a_manual_are_called_through_egress(tmp_path: Path, m
     assert left_out == "the tool shell is left out: it is called by 'cli', and only `http` is supported"
 
 
+@pytest.mark.integration
+async def test_a_file_of_a_plugins_kind_is_served_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "manual.json").write_text(manual(tool("get_item", "https://shop.example/items")))
+    config = settings(tmp_path, 'plugins = ["utcp"]\n')
+    serving = ServedSources((str(tmp_path / "manual.json"),), str(config), None, private=False)
+    async with serving.port(serving.settings()) as port:
+        await port.connect()
+        assert any(each.source == "manual" for each in port.catalog.tools)
+    plain = ServedSources((str(tmp_path / "manual.json"),), str(settings(tmp_path, "")), None, private=False)
+    with pytest.raises(OptionError, match="manual"):
+        plain.settings()
+
+
+def test_keywords_that_a_schema_has_as_null_are_none() -> None:
+    """PyPI's `utcp` writes every keyword that it knows into each schema."""
+    empty = dict.fromkeys(("enum", "const", "default", "items", "format", "pattern", "minimum", "required", "properties"))
+    given = {
+        **empty,
+        "type": "object",
+        "properties": {"n": {**empty, "type": "integer"}, "body": {**empty, "type": "string"}},
+    }
+    described = {**tool("x", "https://h/x", http_method="POST"), "inputs": given, "outputs": given}
+    document, _ = read(manual(described))
+    (operation,) = document["paths"]["/x"].values()
+    assert operation["parameters"] == [{"name": "n", "in": "query", "required": False, "schema": {"type": "integer"}}]
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == {"type": "string"}
+
+
 REFUSED = {
     "its URL or its method": tool("x", "ftp://h/x"),
     "its URL or its method is": tool("x", "https://{host}/x"),
@@ -80,17 +114,17 @@ REFUSED = {
 
 @pytest.mark.parametrize("problem", REFUSED)
 def test_a_tool_that_can_not_be_called_as_it_says_is_refused_and_named(problem: str) -> None:
-    document, left_out = as_openapi(manual(tool("good", "https://h/good"), REFUSED[problem]).encode(), "shop")
+    document, left_out = read(manual(tool("good", "https://h/good"), REFUSED[problem]))
     assert list(document["paths"]) == ["/good"]
     assert left_out[0].startswith(f"the tool x is left out: {problem}")
     with pytest.raises(SourceError, match="has no tool that can be called"):
-        as_openapi(manual(REFUSED[problem]).encode(), "shop")
+        read(manual(REFUSED[problem]))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"utcp_version": "1", "tools": 3}', "[" * 5000, '{"tools": []}'])
 def test_what_is_no_manual_is_an_error_that_names_the_source(text: str) -> None:
     with pytest.raises(SourceError, match="the manual of the source shop"):
-        as_openapi(text.encode(), "shop")
+        read(text)
 
 
 @pytest.mark.integration

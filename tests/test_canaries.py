@@ -24,7 +24,7 @@ from tests.canaries.programs import CALLS, ENDINGS, PROVIDED_SOURCES, PYTHON, TY
 from tests.canaries.secret import ODD, Canary, canary, leaks
 from tests.canaries.services import serving
 from tests.canaries.world import AMBIENT, DEADLINE, PROVIDED, SENT, UNSENT, World
-from tests.surfaces.command import COMMAND
+from tests.surfaces.command import COMMAND, REPOSITORY
 
 pytestmark = [
     pytest.mark.integration,
@@ -254,6 +254,44 @@ def test_a_secret_on_a_command_line_or_in_an_environment_is_found(world: World) 
         process.communicate(b"")
     found = leaks(world.shown_by_processes(), {"planted": planted})
     assert {where.partition(" ")[0] for where, _ in found} == {"cmdline", "environ"}
+
+
+LEAKING = """
+import os, subprocess, sys
+from base64 import b64encode
+from gloveport.policy.credentials import Secret
+from gloveport.policy.credentials.vault import StoredCredential, Vault
+
+TELLS = "from gloveport.policy.credentials import Secret; Secret({!r}, 'printed.token'); print({!r})"
+
+def test_files(tmp_path):
+    Secret("harmless-8f1d20c7b95e", "kept.token")
+    Secret("written-41c07ae29d53", "written.token")
+    (tmp_path / "log").write_bytes(b"x" + b64encode(b"Bearer written-41c07ae29d53"))
+
+def test_output():
+    secret = "printed-6b2f90d4e17a"
+    subprocess.run([sys.executable, "-c", TELLS.format(secret, secret[::-1])], capture_output=True, check=True)
+
+def test_provider(tmp_path, capsys):
+    vault = Vault(tmp_path / "credentials.json", lambda *, create: bytes(32))
+    vault.write(StoredCredential("sealed.token", "secret", ("https://a.test",), 0.0), {"secret": "sealed-93ce5d08f4b1"})
+    print("sealed-93ce5d08f4b1".encode().hex())
+"""
+
+
+def test_a_leak_of_any_test_is_found(tmp_path: Path) -> None:
+    """What `make canaries` searches, and that it fails."""
+    file = tmp_path / "test_leaking.py"
+    file.write_text(LEAKING)
+    options = ("--canaries", "-c", "pyproject.toml", "-p", "tests.conftest", "--basetemp", str(tmp_path / "base"))
+    argv = [sys.executable, "-m", "pytest", *options, str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=REPOSITORY, timeout=DEADLINE, check=False)
+    found = {tuple(line.split(" ")[1::2]) for line in done.stdout.splitlines() if line.startswith("LEAKED: ")}
+    labels = {label for label, _ in found}
+    assert labels == {"written.token", "printed.token", "sealed.token"}, done.stdout + done.stderr
+    assert "4 secrets of 4 were searched for" in done.stdout
+    assert "3 passed" in done.stdout and done.returncode == 1
 
 
 def test_the_searched_folders_are_those_that_are_used(world: World) -> None:

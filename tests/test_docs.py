@@ -32,7 +32,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`((?:src|tests|docs|examples|fuzz|benchmarks|conformance|interop)/[^`\s<>…*]*)`")
 DESIGN = (REPOSITORY / "docs" / "design.md").read_text()
 PACKAGE = REPOSITORY / "src" / "gloveport"
-DEADLINE = 60
+DEADLINE = 240
 
 
 def _snippets(language: str) -> list[object]:

@@ -20,8 +20,9 @@ import pytest
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
 from tests.escapes import ways
+from tests.escapes.brought import approved
 from tests.escapes.corpus import Escape, corpus, runnable
-from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
+from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, run_controls, try_elsewhere
 
 ESCAPES = runnable(python=False)
 ROOT = Path(__file__).parents[1]
@@ -36,10 +37,16 @@ def said() -> Iterator[list[str]]:
         yield heard
 
 
+@pytest.fixture(scope="module", autouse=True)
+def brought() -> Iterator[None]:
+    with approved():
+        yield
+
+
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     cache = str(tmp_path_factory.mktemp("deno"))
-    return await run_all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache), python=False)
+    return await run_controls(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache), python=False)
 
 
 @pytest.fixture(scope="module", params=ways.ENGINES)

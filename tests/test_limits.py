@@ -34,6 +34,31 @@ async def test_a_program_that_makes_much_garbage_lives(port: Gloveport) -> None:
     assert outcome.value == 80_000_000
 
 
+async def test_buffers_that_need_too_much_memory_end_a_run_by_its_limit(port: Gloveport) -> None:
+    code = "const kept = [];\nfor (;;) kept.push(new Uint8Array(1e6).fill(1));"
+    found = [(await port.run(code, limits={"memory_mb": 128, "wall_seconds": 300})).error for _ in range(5)]
+    assert {(error.code, error.setting) for error in found if error} == {("memory-limit", "raise memory_mb")}
+    lines = {error.line for error in found if error}
+    assert 2 in lines
+    assert lines <= {2, None}  # None where the engine itself is the first to need more
+    thrown = "const e = new RangeError('mine'); Object.defineProperty(e, 'message', {get() { throw 1 }}); throw e"
+    error = (await port.run(thrown)).error
+    assert error is not None
+    assert error.code == "program-failed"
+
+
+async def test_a_result_larger_than_a_message_names_both_limits(port: Gloveport) -> None:
+    for limits in ({}, {"max_result_bytes": 64 * 2**20}):
+        error = (await port.run("'x'.repeat(20_000_000)", limits=limits)).error
+        assert error is not None
+        assert (error.code, error.setting) == (
+            "result-too-large",
+            "raise max_result_bytes, and max_frame_bytes if that is smaller",
+        )
+    both = {"max_result_bytes": 64 * 2**20, "max_frame_bytes": 64 * 2**20}
+    assert (await port.run("'x'.repeat(20_000_000)", limits=both)).ok
+
+
 async def test_an_engine_with_more_threads_than_any_honest_one_is_ended(
     port: Gloveport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,3 +264,13 @@ async def test_code_over_the_limit_is_refused_before_it_is_parsed(port: Glovepor
     outcome = await port.run("1;" * 10, limits={"max_code_bytes": 10})
     assert outcome.error is not None
     assert outcome.error.code == "code-too-large"
+
+
+async def test_a_program_that_gets_no_processor_is_not_said_to_wait(
+    port: Gloveport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gloveport.host.runs.run_request.MAX_IDLE_CPU_SHARE", 2.0)  # so that no share is enough
+    for code, waits in (("for (;;);", False), ("await new Promise((done) => setTimeout(done, 60_000))", True)):
+        error = (await port.run(code, limits={"wall_seconds": 0.5})).error
+        assert error is not None
+        assert (error.code, "waiting for a timer" in error.message) == ("time-limit", waits), error

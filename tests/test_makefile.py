@@ -14,6 +14,6 @@ def _commands(target: str) -> str:
 
 @pytest.mark.integration
 def test_run_installs_only_what_running_needs() -> None:
-    assert "--editable .\n" in _commands("run")
+    assert "--editable '.[types]'\n" in _commands("run")
     assert "[dev]" not in _commands("run")
     assert "[dev]" in _commands("setup")

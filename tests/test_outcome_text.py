@@ -23,6 +23,14 @@ def test_a_tools_failure_names_the_tool_and_is_never_taken_for_ours() -> None:
     assert str(Failure("denied", "ToolError", "no", tool="pay", origin="tool")) == "tool error denied: tools.pay: no"
 
 
+def test_a_failure_names_its_tool_once_however_the_program_spelled_it() -> None:
+    message = "`tools.list_orders` has no parameter `x`"
+    for tool in ("list_orders", "local.list_orders", "demo.list_orders"):
+        assert str(Failure("bad-arguments", "ProgramError", message, tool=tool)) == f"bad-arguments: {message}"
+    elsewhere = Failure("bad-arguments", "ProgramError", message, tool="shop.orders.list")
+    assert str(elsewhere) == f"bad-arguments: tools.shop.orders.list: {message}"
+
+
 def test_an_outcome_shows_its_status_value_and_warnings() -> None:
     calls = (CallRecord(1, "add", {}, "ok", 0.0),)
     outcome = Outcome("r", "completed", {"a": [1]}, calls=calls, usage=Usage(wall_seconds=0.25), warnings=("careful",))

@@ -72,7 +72,7 @@ ALL = {
 }
 FIRST = {
     "typescript": "for await (const page of tools.count.numbers.pages(100, 2)) return page",
-    "python": "async for page in tools.count.numbers.pages({'to': 100, 'size': 2}):\n    return page",
+    "python": "async for page in tools.count.numbers.pages(100, size=2):\n    return page",
 }
 PLAINLY = {"typescript": "return await tools.count.book.pages()", "python": "await tools.count.book.pages()"}
 WRONG = {

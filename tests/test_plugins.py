@@ -270,7 +270,7 @@ from gloveport.sandbox.engines.registry import LOCAL_ENGINES
 
 class Small:
     name, languages, distribution, capabilities = "small", ("typescript", "javascript"), None, ()
-    substitute, subset = None, None
+    substitute, subset, builtin_modules = None, None, ("path",)
     deno = LOCAL_ENGINES["deno"]
 
     def version(self): return self.deno.version()
@@ -290,11 +290,16 @@ async def test_an_engine_of_a_plugin_runs_programs_of_the_ports_that_have_it(tmp
     async with port_with(plugin, engines=["small"], store=tmp_path / "store.sqlite") as port:
         outcome = await port.run(f"const found = {CALL}; found")
         assert (outcome.value, port.engines["typescript"]) == ("sent to ada", "small")
-        assert (await port.run("1 + 1", engine="small")).value == 2
+        assert (await port.run("import path from 'path'; path.join('a', 'b')", engine="small")).value == "a/b"
         assert await port.replay(outcome.run) is None
     other = port_with()
     with pytest.raises(Exception, match="there is no engine 'small'"):
         await other.run("1", engine="small")
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text('plugins = ["./small.py"]\n[sandbox]\nengines = ["small"]\n')
+    listed = json.loads(gloveport("engines", "--json", "--config", str(settings)).out)["engines"]
+    found = {each["name"]: (each["available"], each["chosen"]) for each in listed}
+    assert (found["small"], found["deno"]) == ((True, ["typescript", "javascript"]), (True, [])), found
 
 
 PROVIDER = """

@@ -16,8 +16,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.escapes import python_ways
+from tests.escapes.brought import approved
 from tests.escapes.corpus import Escape, runnable
-from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
+from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, run_controls, try_elsewhere
 from tests.escapes.python_ways import ENGINES
 
 ESCAPES = runnable(python=True)
@@ -31,11 +32,17 @@ def said() -> Iterator[list[str]]:
         yield heard
 
 
+@pytest.fixture(scope="module", autouse=True)
+def brought() -> Iterator[None]:
+    with approved():
+        yield
+
+
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     folder = str(tmp_path_factory.mktemp("python"))
     ways = {True: python_ways.believed, False: python_ways.outside}
-    return await run_all(lambda escape: ways[escape.naive](escape, folder), python=True)
+    return await run_controls(lambda escape: ways[escape.naive](escape, folder), python=True)
 
 
 @pytest.fixture(scope="module", params=ENGINES)

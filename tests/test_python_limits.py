@@ -112,6 +112,13 @@ async def test_a_time_limit_names_the_line_where_the_program_was(name: str) -> N
     assert ("waiting for tools.forever" in error.message) == ("forever" in code)
 
 
+async def test_a_frame_that_finds_no_memory_is_a_limit_of_memory() -> None:
+    async with Gloveport(limits={"memory_mb": 64}) as port:
+        error = (await port.run("x = None\nwhile True: x = (lambda y: lambda: y)(x)", language="python")).error
+    assert error is not None
+    assert (error.code, error.line) == ("memory-limit", 2), error  # of CPython's, that is a SystemError
+
+
 async def test_a_cpu_limit_names_the_line_where_the_program_was() -> None:
     async with Gloveport(limits={"cpu_seconds": 0.4}) as port:
         error = (await port.run("n = 0\n\nwhile True:\n    n += 1", language="python")).error

@@ -1,5 +1,6 @@
 """What programs find in the engine `quickjs`, and what they don't."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gloveport.sandbox.engines import registry
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.quickjs import engine as quickjs
 from gloveport.sandbox.engines.quickjs.subset import MISSING_GLOBALS
+from gloveport.surfaces.agents.tools import AgentTools
 from tests.conftest import TOOLS
 from tests.sandbox.jail.stage import play
 from tests.sandbox.test_cpython_jail import SURROUNDINGS
@@ -29,6 +31,10 @@ async def test_a_port_can_prefer_engines_for_runs_that_name_none() -> None:
         told = await dense.run("def numbers():\n    yield 1", language="python")
         assert told.error is not None
         assert told.error.code == "engine-lacks"
+        assert told.error.setting == "run it in an engine that has it: engine=…"
+        answer = await AgentTools(dense).call("execute", {"code": "new URL('https://example.com')"})
+        assert "the engine `deno` has it; where you can name no engine, do without it" in answer.text
+        assert not re.search(r"--engine|engine=", answer.text), "an agent can pass neither"
     with pytest.raises(OptionError, match="quickjs"):
         Gloveport(engines=["quickjs"], allow_wasm=True)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from gloveport import Event, Gloveport, GloveportError, OptionError
+from gloveport import Event, Gloveport, GloveportError, OptionError, ToolError
 from tests.conftest import TOOLS
 
 pytestmark = pytest.mark.integration
@@ -110,3 +110,17 @@ async def test_code_is_logged_only_when_asked(port: Gloveport, caplog: pytest.Lo
         async with Gloveport(log_code=True, spare=0) as loud:
             await loud.run("'say it'")
     assert "say it" in caplog.text
+
+
+async def test_the_errors_of_a_single_call_name_nothing_that_only_programs_have() -> None:
+    async with Gloveport(tools=TOOLS) as port:
+        for tool, args, code, told in (
+            ("add", {"a": "one", "b": 2}, "bad-arguments", "`a` must be an integer"),
+            ("ad", {}, "unknown-tool", "did you mean `tools.add`?"),
+        ):
+            with pytest.raises(ToolError, match=told) as caught:
+                await port.call(tool, args)
+            assert (caught.value.code, caught.value.hint) == (code, None)
+        outcome = await port.run("const args: any = {a: 'one', b: 2}; await tools.add(args)")
+        assert outcome.error is not None
+        assert "tools.describe" in (outcome.error.hint or "")

@@ -82,12 +82,13 @@ async def test_runs_of_a_session_share_files_and_state_with_ordinary_python(port
 @pytest.mark.integration
 async def test_files_are_put_taken_listed_and_removed_from_outside(port: Gloveport) -> None:
     there = port.session("outside").files
-    await there.put("in/data.bin", bytes(range(256)))
+    data = b"\x01" + bytes(range(256))  # the store begins what it encrypts like this
+    await there.put("in/data.bin", data)
     outcome = await python(port, "data = open('in/data.bin', 'rb').read()\nopen('out', 'wb').write(data[::-1])", "outside")
     assert outcome.status == "completed", outcome.error
-    assert await there.get("out") == bytes(range(256))[::-1]
+    assert (await there.get("in/data.bin"), await there.get("out")) == (data, data[::-1])
     await there.remove("in")
-    assert await files(port, "outside") == {"out": 256}
+    assert await files(port, "outside") == {"out": 257}
     with pytest.raises(WorkspaceError, match="no file 'in'"):
         await there.get("in")
 
@@ -239,7 +240,7 @@ async def test_an_import_of_files_without_a_session_is_refused_before_the_run(po
     for name in ("fs", "node:fs/promises"):
         refused = (await port.run(f"import {{ readFile }} from '{name}'; await readFile('a')")).error
         assert refused is not None
-        assert (refused.code, "there is no file system" in (refused.hint or "")) == ("import-refused", True)
+        assert (refused.code, "only the files of a session" in (refused.hint or "")) == ("import-refused", True)
 
 
 @pytest.mark.integration
@@ -267,6 +268,38 @@ BOMBS = {
 async def test_a_bomb_ends_with_a_code_that_names_the_quota(port: Gloveport, bomb: str) -> None:
     outcome = await python(port, BOMBS[bomb], "bombs")
     assert outcome.error is not None and outcome.error.code == "workspace-full", outcome
+    assert await files(port, "bombs") == {}
+
+
+SCRIPT_BOMBS = {
+    "bytes": ("fs.writeFileSync('a', new Uint8Array(3 << 20))", "workspace-full"),
+    "bytes by and by": ("for (;;) fs.appendFileSync('a', 'x'.repeat(10000))", "workspace-full"),
+    "copies": (
+        "fs.writeFileSync('a', new Uint8Array(1 << 20)); for (let n = 0;; n++) fs.copyFileSync('a', `${n}`)",
+        "workspace-full",
+    ),
+    "files": ("for (let n = 0; n < 100; n++) fs.writeFileSync(`${n}`, '')", "workspace-full"),
+    "folders": ("for (let n = 0; n < 100; n++) fs.mkdirSync(`${n}`)", "workspace-full"),
+    "depth": (f"fs.mkdirSync('d/'.repeat({MAX_DEPTH + 5}), {{recursive: true}})", "workspace-full"),
+    "long paths": (
+        f"fs.mkdirSync(('x'.repeat(200) + '/').repeat({MAX_DEPTH // 4}), {{recursive: true}})",
+        "workspace-full",
+    ),
+    "a long name": ("fs.writeFileSync('x'.repeat(300), '')", "program-failed"),
+    "a name": ("fs.writeFileSync('a\\\\b', '')", "workspace-refused"),
+    "a name in another form": ("fs.writeFileSync('e\\u0301', '')", "workspace-refused"),
+    "a temporary folder": ("for (;;) fs.mkdtempSync('t')", "workspace-full"),
+    "a link": ("(fs.symlinkSync ?? (() => { throw new Error('no') }))('/', 'a')", "program-failed"),
+    "state": ("state.x = 'x'.repeat(2_000_000)", "workspace-full"),
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("bomb", SCRIPT_BOMBS)
+async def test_a_bomb_of_a_script_ends_with_a_code_that_names_the_quota(port: Gloveport, bomb: str) -> None:
+    code, ends_with = SCRIPT_BOMBS[bomb]
+    outcome = await port.run(f"import fs from 'fs';\n{code}", session="bombs")
+    assert outcome.error is not None and outcome.error.code == ends_with, outcome
     assert await files(port, "bombs") == {}
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypedDict
 
 import pytest
 
 from gloveport import Gloveport, ToolError
 from gloveport.config import AgentConfig, Config, GovernanceConfig
+from gloveport.errors import SandboxError
+from gloveport.host import type_check
+from gloveport.sandbox.launcher import Launch
 from gloveport.sandbox.type_checkers import (
     MAX_CHECKERS,
     MAX_MESSAGE_BYTES,
@@ -172,6 +175,8 @@ DOCUMENTED = {
     "python, keywords": ("python", "(await tools.get_weather(city=input, days=2))['city']"),
     "python, one dict": ("python", "(await tools.get_weather({'city': 'Oslo', 'days': 2}))['city']"),
     "python, positional": ("python", "(await tools.get_weather('Oslo', 2))['city']"),
+    "python, positional and by keyword": ("python", "(await tools.get_weather('Oslo', days=2))['city']"),
+    "python, a variable and by keyword": ("python", "(await tools.get_weather(input, days=2))['city']"),
     "python, nothing": ("python", "'Oslo' if (await tools.now())['hour'] + 1 else ''"),
     "python, an empty dict": ("python", "'Oslo' if (await tools.now({}))['hour'] + 1 else ''"),
     "python, a caught ToolError": (
@@ -200,6 +205,38 @@ async def test_a_documented_form_is_neither_refused_nor_warned_about(port: Glove
     language, code = DOCUMENTED[name]
     outcome = await port.run(code, language=language, input="Oslo")  # pyright: ignore[reportArgumentType]
     assert (outcome.value, outcome.warnings) == ("Oslo", ()), outcome.error
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "value"),
+    [
+        # README's first example, with tools that state no result
+        (
+            "typescript",
+            "const [a, b] = await Promise.all([tools.measure({city: 'Oslo'}), tools.measure({city: 'Lisbon'})]);\nb.celsius - a.celsius",
+            2,
+        ),
+        (
+            "typescript",
+            "const w = await tools.measure({city: 'Oslo'}); const n: number = w.celsius; w.days.map((d) => d + n)",
+            [8, 9],
+        ),
+        ("typescript", "for (const d of (await tools.measure({city: 'Oslo'})).days) { emit(d); }", None),
+        # `unknown` in the declarations would be found here: findings about the uses above are dropped
+        ("typescript", "const w: {celsius: number} = await tools.measure({city: 'Oslo'}); w.celsius", 7),
+        ("python", "w = await tools.measure(city='Oslo')\nw['celsius'] + sum(w['days'])", 10),
+    ],
+)
+async def test_the_result_of_a_tool_that_states_none_is_used_without_a_warning(
+    language: Any, code: str, value: Any
+) -> None:
+    def measure(city: str):
+        """Measure in a city."""
+        return {"celsius": 7 if city == "Oslo" else 9, "days": [1, 2]}
+
+    async with Gloveport(tools=[measure], check_types=True) as port:
+        outcome = await port.run(code, language=language)
+        assert (outcome.status, outcome.value, outcome.warnings) == ("completed", value, ()), outcome
 
 
 async def test_a_positional_value_of_a_wrong_type_is_still_found(port: Gloveport) -> None:
@@ -247,11 +284,65 @@ async def test_a_finding_belongs_to_its_own_program_alone(port: Gloveport, langu
         assert (outcome.error is not None and outcome.error.code == "type-error") == stopped, outcome.error
 
 
+@pytest.mark.parametrize("language", ["typescript", "python"])
+async def test_a_text_is_checked_once_by_each_server(port: Gloveport, language: Any) -> None:
+    code = {
+        "typescript": "const once = 1; await tools.get_weather({city: once})",
+        "python": "once = 1\nawait tools.get_weather(city=once)",
+    }[language]
+    assert port._types is not None
+
+    async def checks(code: str) -> int:
+        outcome = await port.run(code, language=language)
+        assert outcome.error is not None
+        assert outcome.error.code == "type-error"
+        assert port._types is not None
+        return (await port._types._checkers[language]._checkers[DEFAULT_AGENT]._server()).checks
+
+    first = await checks(code)
+    assert await checks(code) == first
+    assert await checks(code.replace("1", "2")) == first + 1
+    server = await port._types._checkers[language]._checkers[DEFAULT_AGENT]._server()
+    server._guest.kill()
+    await server._guest.wait()
+    await replaced(port._types._checkers[language]._checkers[DEFAULT_AGENT])
+    after = await port._types._checkers[language]._checkers[DEFAULT_AGENT]._server()
+    assert after.checks == 1
+    await checks(code)
+    assert after.checks == 2
+
+
+async def test_javascript_and_typescript_have_the_same_checker(port: Gloveport) -> None:
+    for language in ("typescript", "javascript"):
+        outcome = await port.run("const n = 1; await tools.get_weather({city: n})", language=language)  # pyright: ignore[reportArgumentType]
+        assert outcome.error is not None
+        assert outcome.error.code == "type-error"
+    assert port._types is not None
+    assert set(port._types._checkers) <= {"typescript", "python"}
+
+
 async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
     outcome = await port.run("/// <reference path='/etc/passwd' />\nconst n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
     assert outcome.error.code == "type-error"
     assert not any("root:" in warning for warning in outcome.warnings)
+
+
+async def test_a_checker_that_is_not_installed_is_named_once_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing() -> Launch:
+        raise SandboxError("the checker `ty` is not installed", hint="pip install 'gloveport[types]'")
+
+    monkeypatch.setattr(type_check, "python_launch", missing)
+    async with Gloveport(tools=[now], check_types=True) as port:
+        for number in (1, 2):
+            assert (await port.run(f"{number}", language="python")).value == number
+        assert (await port.run("const n: number = 1; await tools.fail(n)")).error is not None
+    assert [record.getMessage() for record in caplog.records if "check" in record.getMessage()] == [
+        "types of programs in python are not checked: the checker `ty` is not installed; "
+        "`pip install 'gloveport[types]'` installs it"
+    ]
 
 
 def checker_of(port: Gloveport, agent: str) -> TypeChecker:
@@ -374,6 +465,26 @@ async def test_a_checker_that_was_taken_over_does_not_stop_the_loop(sent: bytes)
     async with assert_no_stall():
         await asyncio.wait([server._listening])
     sending.cancel()
+    writer.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("line", [1.5, -1, 2**64 - 1, "1", True, None])
+async def test_a_finding_at_a_place_that_no_text_has_breaks_the_protocol(
+    line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"line": 0, "character": 0}
+    finding = {"range": {"start": {**place, "line": line}, "end": place}, "message": "m"}
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_BYTES)
+    nothing: Any = None
+    server = _LanguageServer(nothing, nothing, reader, writer)
+    monkeypatch.setattr(server, "limited", lambda max_cpu_seconds: nullcontext())
+    checker = TypeChecker(python_launch(), language="python", minimum="kernel")
+    theirs.sendall(_pack({"id": 1, "result": {"items": [finding]}}))
+    with pytest.raises(SandboxError, match="broke the protocol"):
+        await checker._check(server, "")
+    server._listening.cancel()
     writer.close()
     theirs.close()
 

@@ -41,7 +41,7 @@ async def opened() -> AsyncIterator[Take]:
             config = source_config(hostile, document["kind"], document["text"].encode("utf-8", "surrogatepass"))
 
             async def attack() -> Refusal | None:
-                port = Gloveport(sources=[config], spare=0)
+                port = Gloveport(sources=[config], plugins=["utcp"], spare=0)
                 try:
                     await port.connect()
                     await _show(port)
@@ -90,6 +90,11 @@ def source_config(hostile: Service, kind: str, data: bytes, **options: Any) -> S
             return SourceConfig("api", "openapi", f"{hostile.url}/openapi", base_url=hostile.url, **options)
         case "openapi-file":
             return SourceConfig("api", "openapi", str(hostile.put("openapi.json", data)), base_url=hostile.url, **options)
+        case "utcp":
+            hostile.put_reply("utcp", data)
+            return SourceConfig("api", "utcp", f"{hostile.url}/utcp", **options)
+        case "utcp-file":
+            return SourceConfig("api", "utcp", str(hostile.put("manual.json", data)), **options)
         case "graphql-file":
             url = f"{hostile.url}/graphql"
             return SourceConfig("api", "graphql", str(hostile.put("schema.graphql", data)), base_url=url, **options)
@@ -160,6 +165,15 @@ def _sdl(*text: Any) -> Document:
 
 def _mcp(*tools: Any, kind: str = "mcp") -> Document:
     return {"kind": kind, "text": ['{"tools":[', *tools, "]}"]}
+
+
+def _utcp(*tools: Any) -> Document:
+    return {"kind": "utcp", "text": ['{"utcp_version":"1.0","tools":[', *tools, "]}"]}
+
+
+def _utcp_tool(name: Any, url: Any, inputs: Any = '{"type":"object"}', more: Any = "") -> list[Any]:
+    called = ['{"call_template_type":"http","http_method":"GET","url":"http://127.0.0.1:9', url, '"', more, "}"]
+    return ['{"name":"', name, '","inputs":', inputs, ',"tool_call_template":', *called, "}"]
 
 
 def _tool(name: Any, schema: Any = '{"type":"object"}', description: Any = "") -> list[Any]:
@@ -309,6 +323,25 @@ SEEDS: dict[str, Document] = {
     },
     "mcp-long-names": {**_mcp(many(9_000, _tool(["t<i>", times(180, "a")]))), "search": True},
     "mcp-common-words": {**_mcp(many(9_000, _tool("t<i>", description=COMMON_WORDS))), "search": True},
+    # UTCP
+    "utcp": _utcp(_utcp_tool("a", "/a")),
+    "utcp-file": {**_utcp(_utcp_tool("a", "/a")), "kind": "utcp-file"},
+    "utcp-tools": _utcp(many(9_000, _utcp_tool("t<i>", "/a<i>"))),
+    "utcp-places": _utcp(
+        _utcp_tool(
+            "a",
+            ["/", {"count": 40_000, "of": "{p<i>}"}],
+            ['{"type":"object","properties":{', many(40_000, '"p<i>":{}'), "}}"],
+        )
+    ),
+    "utcp-braces": _utcp(_utcp_tool("a", ["/", times(1_000_000, "{")])),
+    "utcp-schemes": _utcp(
+        many(4_900, _utcp_tool("t<i>", "/a<i>", more=',"auth":{"auth_type":"api_key","var_name":"X-<i>"}'))
+    ),
+    "utcp-marks": _utcp(_utcp_tool(["a", times(300_000, "\u0345\u0301")], ["/", times(300_000, "\u0345\u0301")])),
+    "utcp-inputs": _utcp(_utcp_tool("a", "/a", nest(2_000, '{"properties":{"a":', "{}", "}}"))),
+    "utcp-headers": _utcp(_utcp_tool("a", "/a", more=[',"headers":{', many(90_000, '"h<i>":"v"'), "}"])),
+    "utcp-keys": _utcp("{", many(300_000, '"k<i>":1'), "}"),
     "mcp-patterns": _mcp(
         _tool(
             "t",

@@ -6,7 +6,7 @@ import asyncio
 import faulthandler
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -35,9 +35,20 @@ class Heartbeat:
         faulthandler.register(signal.SIGPROF, self._stacks, all_threads=True)
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Beat whenever this loop turns."""
+        """Beat whenever this loop turns, and let it turn all the time.
+
+        Each turn is a beat: in a lap of several turns, a busy machine would make the thread wait more often than is excused.
+        """
         self._loops.append(loop)
-        loop.call_soon(self._beat, loop)
+        turn: Callable[[], None] = loop._run_once
+
+        def turn_and_count() -> None:
+            turn()
+            if self.is_measuring:
+                self._count()
+
+        loop._run_once = turn_and_count
+        loop.call_soon(self._turn_again, loop)
 
     def start_in_fork(self) -> None:
         """Forget the loops of the parent, and beat outside of loops whenever the process would take a signal."""
@@ -74,10 +85,8 @@ class Heartbeat:
         self._stacks.close()
         Heartbeat.of_process = None
 
-    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self.is_measuring:
-            self._count()
-        loop.call_later(BEAT_SECONDS, self._beat, loop)
+    def _turn_again(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_later(BEAT_SECONDS, self._turn_again, loop)
 
     def _beat_outside_loops(self, *_: object) -> None:
         self._loops = [loop for loop in self._loops if not loop.is_closed()]

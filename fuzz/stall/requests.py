@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,24 +9,26 @@ from typing import Any
 
 from fuzz.stall import schemas
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
+from fuzz.stall.http_server import TOKEN, served
 from fuzz.stall.programs import MARKS, TOOLS
 from fuzz.stall.recipe import PUNCTUATION, many, nest, times
 from fuzz.stall.service import send
-from gloveport import Gloveport
+from gloveport import Gloveport, tool
 from gloveport.config import ServeConfig
-from gloveport.policy.credentials import Secret
-from gloveport.surfaces.http.admission import Admission
-from gloveport.surfaces.http.guard import ServerNames
-from gloveport.surfaces.http.server import HttpServer, listen
-from gloveport.surfaces.http.token import TokenCheck
 
-TOKEN = "t" * 40
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "fuzz", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 OTHER_TOOLS = 300
+
+
+@tool(writes=True)
+async def send_away(value: Any = None) -> None:
+    """Send a value."""
+
+
 CALLER = "http://127.0.0.1:9"  # nobody listens there
 LIMITS = {"wall_seconds": 10, "cpu_seconds": 2}
 
@@ -43,32 +44,27 @@ def _tool(number: int) -> Any:
 @asynccontextmanager
 async def opened() -> AsyncIterator[Take]:
     """Send each input to a server that type-checks programs, as `gloveport serve` does."""
-    port = Gloveport(tools=[*TOOLS, *map(_tool, range(OTHER_TOOLS))], check_types=True, limits=LIMITS)
-    listening = listen("127.0.0.1", 0, None)
-    check, settings = (
-        TokenCheck(Secret(TOKEN, "token"), own_role="host"),
-        ServeConfig(callbacks_private=frozenset({CALLER})),
-    )
-    server = HttpServer(port, ServerNames(), check, Admission(), grace_seconds=1, settings=settings)
-    serving = asyncio.create_task(server.serve(listening))
-    number = listening.getsockname()[1]
+    port = Gloveport(tools=[*TOOLS, send_away, *map(_tool, range(OTHER_TOOLS))], check_types=True, limits=LIMITS)
+    async with served(port, "host", ServeConfig(callbacks_private=frozenset({CALLER}))) as number:
+        yield sender(number)
+
+
+def sender(number: int) -> Take:
+    """Return what sends each input as a request to this port."""
 
     async def take(document: Document) -> Attack:
-        data = _request(document)
+        data = request_bytes(document)
 
         async def attack() -> Refusal | None:
-            return _refusal(await send(number, data))
+            return refusal_in(await send(number, data))
 
         return attack
 
-    try:
-        yield take
-    finally:
-        server.stop()
-        await serving
+    return take
 
 
-def _request(document: Document) -> bytes:
+def request_bytes(document: Document) -> bytes:
+    """Return the request that a document describes."""
     body = document.get("body", "").encode("utf-8", "surrogatepass")
     tool = document.get("tool", "execute")
     token = document.get("token", TOKEN)
@@ -87,14 +83,14 @@ def _request(document: Document) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogatepass") + body
 
 
-def _refusal(reply: bytes) -> Refusal | None:
+def refusal_in(reply: bytes) -> Refusal | None:
     """Return the refusal that a reply is; an error of the protocol itself counts as `bad-request`."""
     head, _, body = reply.partition(b"\r\n\r\n")
     if b"internal error" in body:
         return Refusal("internal-error", body[:300].decode("utf-8", "replace"))
     if b" 500 " in head.split(b"\r\n")[0]:
         return Refusal("internal-error", head[:300].decode("utf-8", "replace"))
-    if b" 200 " in head.split(b"\r\n")[0]:
+    if any(status in head.split(b"\r\n")[0] for status in (b" 200 ", b" 201 ", b" 202 ")):
         return None
     return Refusal("bad-request", (body or head)[:300].decode("utf-8", "replace") or "the server closed the connection")
 
@@ -149,6 +145,22 @@ SEEDS: dict[str, Document] = {
             '{"name":"t","inputSchema":{"type":"object","properties":{', many(4_000, '"p<i>":{"type":"string"}'), "}}}"
         )
     ),
+    "caller-negations": _run(
+        *_caller(
+            '{"name":"t","inputSchema":{"type":"object","properties":{',
+            many(1_400, '"p<i>":{"not":{"oneOf":[{"pattern":"("},{"not":{"$ref":"#"}}]}}'),
+            "}}}",
+        )
+    ),
+    "caller-chains": _run(
+        *_caller(
+            '{"name":"t","inputSchema":{"type":"object","properties":{',
+            many(1_000, '"p<i>":{"$ref":"#/$defs/d<i>"}'),
+            '},"$defs":{',
+            many(1_000, '"d<i>":{"allOf":[{"$ref":"#/$defs/d0"},{"$ref":"#/$defs/d1<i>"}]}'),
+            "}}}",
+        )
+    ),
     **{f"caller-{name}": _caller_schema(name) for name in CALLER_SCHEMAS},
     "runs-query": _body(path=["/v1/runs?", {"count": 5_000, "of": "a<i>=1", "join": "&"}], method="GET"),
     "tools-query": _body(path=["/v1/tools?query=", times(50_000, "%C3%A9")], method="GET"),
@@ -184,6 +196,10 @@ SEEDS: dict[str, Document] = {
     "emits": _call("execute", '"code":"for (let i = 0; i < 20000; i++) emit(i)"'),
     "emit-object": _call("execute", '"code":"emit(Object.fromEntries(Array.from({length: 200000}, (_, i) => [i, i])))"'),
     "logs": _call("execute", '"code":"for (let i = 0; i < 20000; i++) console.log(\'\\\\u0301\')"'),
+    "plan": _call(
+        "execute",
+        '"plan":true,"code":"for (let i = 0; i < 900; i++) await tools.send_away({value: Array(2000).fill(1)})"',
+    ),
     "long-error": _call("execute", '"code":"throw new Error(\'x\'.repeat(3000000))"'),
     "error-data": _call(
         "execute", '"code":"throw Object.assign(new Error(\'a\'), {data: Array.from({length: 300000}, (_, i) => i)})"'

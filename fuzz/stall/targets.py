@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from fuzz.stall import commands, definitions, frames, programs, replies, requests, schemas
+from fuzz.stall import commands, definitions, frames, people, programs, replies, requests, schemas, sockets
 from fuzz.stall.entrance import MIB, Entrance
 from fuzz.stall.measurement import MeasuredHost
 from fuzz.stall.recipe import mutate_recipe
 from fuzz.target import Target
 
 ENTRANCES: tuple[Entrance, ...] = tuple(
-    module.ENTRANCE for module in (programs, definitions, schemas, frames, replies, requests, commands)
+    module.ENTRANCE for module in (programs, definitions, schemas, frames, replies, requests, people, sockets, commands)
 )
 
 

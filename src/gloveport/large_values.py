@@ -13,12 +13,17 @@ import asyncio
 import codecs
 import gc
 import itertools
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import cache, partial
 from queue import PriorityQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import msgspec
+import orjson
 
 from gloveport.errors import GloveportError
 
@@ -27,12 +32,35 @@ LARGE_BYTES = 32 * 1024
 LARGE_VALUES = 4000
 """A value that holds more values than this is copied, encoded and validated away from the loop."""
 _STEP_BYTES = 1024 * 1024
+_STEP_ITEMS = 500  # of a list, which are encoded in one step
+_STEP_KEYS = 50  # an object of no more is encoded value by value
+_STEP_DEPTH = 3  # how deeply lists and objects are taken apart for that
+_PLAIN_DEPTH = 6
+_MAX_TEXT_CHARS = 256 * 1024  # of one text, which would be encoded in one step
+_ESCAPED_KEY = re.compile(rb'[{,]"\$(?:[^"\\]++|\\.)*+":')
 _MAX_DEPTH = 200
 _SCALARS = frozenset({int, float, bool, type(None)})
 _LISTS = frozenset({list, tuple, set, frozenset})
 
+_MAX_FLOAT = 1.7976931348623157e308
+# What orjson takes for data as it is; it would write NaN and the infinities, which need a tag, as null.
+_ONLY_JSON = (
+    orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+) | orjson.OPT_PASSTHROUGH_SUBCLASS
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedValue:
+    """A large value that exists as its JSON only. It has no tags and no escaped keys."""
+
+    json: bytes
+
+    def value(self) -> Any:
+        """Return the value."""
+        return orjson.loads(self.json)
 
 
 def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
@@ -58,6 +86,8 @@ def is_large(value: Any, max_values: int = LARGE_VALUES, max_bytes: float = LARG
     """
     if type(value) in _SCALARS:
         return False
+    if type(value) is EncodedValue:
+        return True
     waiting: list[tuple[Any, int]] = [((value,), 0)]
     values = size = 0
     while waiting:
@@ -81,6 +111,69 @@ def is_large(value: Any, max_values: int = LARGE_VALUES, max_bytes: float = LARG
         if size > max_bytes:
             return True
     return False
+
+
+def plain_json(value: Any, max_bytes: int) -> bytes | None:
+    """Return the JSON of a value that holds no more than JSON does, and no key that begins with `$`; else None.
+
+    None is also the answer for one that is nested more than a few levels deep, or is larger: whoever asks has a way for
+    every value. Native code reads the value twice, in short steps: for its types and for its text.
+    """
+    parts: list[bytes] = []
+    try:
+        _add_json(value, parts, [max_bytes], 0)
+    except Exception:  # noqa: BLE001 - the methods of an object that pretends to be a dict may raise anything
+        return None
+    return b"".join(parts)
+
+
+def _add_json(value: Any, parts: list[bytes], left: list[int], depth: int) -> None:
+    """Add the JSON of a value; raise ValueError, TypeError or what the value's own code raises where there is none."""
+    kind = type(value)
+    if kind is list and len(value) > _STEP_ITEMS:
+        for at in range(0, len(value), _STEP_ITEMS):
+            parts += (b"," if at else b"[", _one_step(value[at : at + _STEP_ITEMS], left)[1:-1])
+        parts.append(b"]")
+    elif depth == _STEP_DEPTH or not (kind is list or (kind is dict and len(value) <= _STEP_KEYS)) or not is_large(value):
+        parts.append(_one_step(value, left))
+    elif kind is list:
+        for count, item in enumerate(value):
+            parts.append(b"," if count else b"[")
+            _add_json(item, parts, left, depth + 1)
+        parts.append(b"]")
+    else:
+        for count, (key, item) in enumerate(value.items()):
+            if type(key) is not str or key.startswith("$"):
+                raise ValueError("a key that is no text, or needs to be escaped")
+            parts += (b"," if count else b"{", orjson.dumps(key), b":")
+            _add_json(item, parts, left, depth + 1)
+        parts.append(b"}")
+
+
+def _one_step(value: Any, left: list[int]) -> bytes:
+    msgspec.convert({"value": value}, _plain())
+    text = orjson.dumps(value, option=_ONLY_JSON)
+    left[0] -= len(text)
+    if left[0] < 0 or (b'"$' in text and _ESCAPED_KEY.search(text)):
+        raise ValueError("too much, or a key that needs to be escaped")
+    return text
+
+
+@cache
+def _plain() -> type[msgspec.Struct]:
+    """Return the type of plain JSON of a few levels. Anything else is converted to no such value, or refused by orjson."""
+    text = Annotated[str, msgspec.Meta(max_length=_MAX_TEXT_CHARS)]
+    plain: Any = None | bool | int | text | Annotated[float, msgspec.Meta(ge=-_MAX_FLOAT, le=_MAX_FLOAT)]
+    scalar = plain
+    for _ in range(_PLAIN_DEPTH):
+        plain = scalar | list[plain] | dict[text, plain]
+    return looked_up(msgspec.defstruct("Plain", [("value", plain)], gc=False))
+
+
+def looked_up(type_: type[T]) -> type[T]:
+    """Return a type whose fields msgspec has looked up. Two threads that make it do so at once crash the process."""
+    msgspec.json.Decoder(type_)
+    return type_
 
 
 def decode_text(data: bytes, encoding: str) -> str:

@@ -32,6 +32,8 @@ class Limits:
 
     def with_(self, **changes: Any) -> Limits:
         """Return a copy with some limits changed. Raise OptionError for an unknown name or an impossible value."""
+        if not changes:
+            return self
         known = [item.name for item in fields(self)]
         unknown = [name for name in changes if name not in known]
         if unknown:

@@ -19,7 +19,7 @@ MAX_STEP_DEPTH = 8
 MAX_VALUE_BYTES, MAX_CALLS_BYTES, MAX_LOGS_BYTES, MAX_NOTES_BYTES = 20_000, 16_000, 6_000, 6_000
 _PRE = "white-space:pre-wrap;margin:4px 0;overflow-wrap:anywhere"
 _END = "</ul></li>"  # of a step
-_MARKS = {"ok": "✓", "failed": "✗", "waiting": "…", "running": "…", "planned": "○", "unknown": "?"}
+_MARKS = {"ok": "✓", "failed": "✗", "waiting": "…", "running": "…", "queued": "…", "planned": "○", "unknown": "?"}
 _COLOURS = {"completed": "#2a7d2a", "failed": "#c0392b", "waiting": "#b7791f", "cancelled": "#777"}
 
 _shorten = reprlib.Repr()
@@ -38,7 +38,8 @@ def outcome_html(outcome: Outcome) -> str:
     """Return the outcome as one HTML element of at most 50 kB."""
     calls = "1 call" if len(outcome.calls) == 1 else f"{len(outcome.calls):,} calls"
     colour = _COLOURS.get(outcome.status, "inherit")
-    head = f"<b style='color:{colour}'>{_text(outcome.status)}</b> in {outcome.usage.wall_seconds:.2f} s with {calls}"
+    took = f"{outcome.usage.wall_seconds:.2f} s{f' on {_text(outcome.engine)}' if outcome.engine else ''}"
+    head = f"<b style='color:{colour}'>{_text(outcome.status)}</b> in {took} with {calls}"
     parts = [f"<div>{head}</div>"]
     if outcome.error is not None:
         parts.append(f"<pre style='{_PRE}'>{_text(str(outcome.error), 4 * MAX_TEXT_CHARS)}</pre>")

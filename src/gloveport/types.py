@@ -58,7 +58,8 @@ class Problem:
 
     def refusal(self, tool: str) -> str:
         """Return why a tool of this source can't be called."""
-        return f"`{tool}` can't be called: the source {self.source} is not open: {self.message[:1000]}"
+        named = "" if self.message.startswith(f"the source {self.source} ") else f"the source {self.source} is not open: "
+        return f"`{tool}` can't be called: {named}{self.message[:1000]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,10 @@ class Failure:
     def summary(self) -> str:
         """What failed, in one line: the tool, the type of the error where that says something, and the message."""
         tool = f"tools.{self.tool.removeprefix('local.')}" if self.tool else ""
+        at_root = f"`tools.{(self.tool or '').partition('.')[2]}`"  # how a program may have spelled it
+        is_named = tool in self.message or at_root in self.message
         named = "" if self.type in GENERIC_TYPES else self.type
-        return ": ".join(part for part in (tool if tool not in self.message else "", named, self.message) if part)
+        return ": ".join(part for part in ("" if is_named else tool, named, self.message) if part)
 
     def __str__(self) -> str:
         lines = [f"{label(self.code, self.origin)}: {self.summary}"]
@@ -146,7 +149,8 @@ class Program:
     line of the last expression in `code`, 0 when the code does not end with one, None when the engine must look itself.
     `erased` is `code` without its types, with every other character in its place. The engine gets it when it is not None.
     `tool_access` states whether the program can reach tools. `imports` are the modules that it needs, `imported_names` the
-    names that it gives to what it imports, and `importable` is what it was allowed to import.
+    names that it gives to what it imports, and `importable` is what it was allowed to import. `is_light` states that the
+    lighter engine that was asked about suits it.
     """
 
     language: Language
@@ -161,6 +165,7 @@ class Program:
     imports: tuple[ModuleImport, ...] = ()
     imported_names: frozenset[str] = frozenset()
     importable: Importable | None = None
+    is_light: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +182,13 @@ class TypeFinding:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWorkspace:
-    """What the workspace of a run held at its start: files by path, and folders; and its quota."""
+    """What the workspace of a run held at its start: files by path, and folders; its quota; and its place in the guest."""
 
     files: Mapping[str, bytes]
     folders: tuple[str, ...]
     max_bytes: int
     max_files: int
+    path: str = "/workspace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,17 +309,21 @@ class Page:
 
 
 class ToolCall(NamedTuple):
-    """A call as a run sends it: the name as the guest spelled it, its arguments, their size in bytes, and its steps."""
+    """A call as a run sends it: the name as the guest spelled it, its arguments, their size in bytes, and its steps.
+
+    `frame` is what the guest has sent, where that is in the record of the run, as the reply will be.
+    """
 
     id: int
     name: str
     args: Any
     size: int = 0
     step: str | None = None
+    frame: bytes | None = None
 
 
 Verdict = Literal["allow", "ask", "deny"]
-CallStatus = Literal["waiting", "running", "ok", "failed", "planned", "unknown"]
+CallStatus = Literal["queued", "waiting", "running", "ok", "failed", "planned", "unknown"]
 CallEvent = Literal["call-waiting", "call-started", "call-ended"]
 
 
@@ -357,11 +367,12 @@ class CallApproval:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call that was started. Times are seconds since the run began.
+    """A call that was made. Times are seconds since the run began.
 
     `status` is `waiting` while a person is asked, then `running`, `ok` or `failed`; `planned` for a write that a plan holds
-    back. `origin` says who reported the `error`: Gloveport, or the tool. `approval` is what the person answered, `setting`
-    what a person could change. `step` has the names of the steps around the call, from the outside in: `load/users`.
+    back, `queued` for a call of a stored run that waits for its turn. `origin` says who reported the `error`: Gloveport, or
+    the tool. `approval` is what the person answered, `setting` what a person could change. `step` has the names of the
+    steps around the call, from the outside in: `load/users`.
     """
 
     id: int
@@ -443,7 +454,7 @@ class Outcome:
     """The outcome of a run. `value` is what the program returned; `error` is why it failed.
 
     `waiting` are the ids of the requests that a person has to answer, if the status is `waiting`. `plan` has the writes of
-    a run in plan mode.
+    a run in plan mode. `engine` is the engine that ran the program, or that would have run it.
     """
 
     run: str
@@ -457,6 +468,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     plan: Plan | None = None
+    engine: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -465,7 +477,8 @@ class Outcome:
 
     def __str__(self) -> str:
         calls = "1 call" if len(self.calls) == 1 else f"{len(self.calls):,} calls"
-        lines = [f"{self.status} in {self.usage.wall_seconds:.2f} s with {calls}"]
+        engine = f" on {self.engine}" if self.engine else ""
+        lines = [f"{self.status} in {self.usage.wall_seconds:.2f} s{engine} with {calls}"]
         if self.error is not None:
             lines.append(str(self.error))
         else:

@@ -44,8 +44,10 @@ async def test_an_answer_reaches_the_call_that_waits() -> None:
 async def test_requests_wait_in_the_order_in_which_their_calls_were_made() -> None:
     desk, first = ApprovalDesk(), request(1)
     later = request(2, asked=first.asked + 0.001)
-    await asked(desk, later, first)
+    tasks = await asked(desk, later, first)
     assert desk.waiting == (first, later)
+    for task in tasks:
+        task.cancel()
 
 
 async def test_a_refusal_carries_its_reason() -> None:
@@ -132,10 +134,26 @@ async def test_a_cancelled_call_waits_no_more() -> None:
     assert heard == [("asked", one.id), ("withdrawn", one.id)]
 
 
-@pytest.mark.parametrize("wrong", [{"approved": "no"}, {"approved": 1}, {"scope": "everything"}, {"scope": ""}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"approved": "no"}, {"approved": 1}, {"scope": "everything"}, {"scope": ""}, {"approver": None}, {"reason": 1}],
+)
 def test_an_answer_that_says_neither_yes_nor_no_or_has_no_known_scope_is_none(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         replace(YES, **wrong)
+
+
+async def test_a_request_of_an_earlier_host_ends_when_a_standing_approval_covers_its_call() -> None:
+    desk, earlier, heard, kept = ApprovalDesk(), request(), [], []
+    desk.listen(lambda what, about: heard.append((what, about.id)))
+    desk.keep_answer = lambda about, given: kept.append((about.id, given.approver))
+    other = request(call=2)
+    (task,) = await asked(desk, other)
+    desk.answer(other.id, other.digest, replace(YES, scope="always"))
+    await task
+    assert (await desk.ask(request(), stored=(earlier, None))).approved
+    assert heard[-1] == ("answered", earlier.id)
+    assert kept == [(other.id, "ada"), (earlier.id, "ada")]
 
 
 async def test_an_agent_that_asks_too_much_leaves_room_for_the_others() -> None:

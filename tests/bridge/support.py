@@ -13,7 +13,7 @@ from gloveport.policy import Policy
 from gloveport.sources.functions import functions
 from gloveport.types import Limits, Tool, ToolCall
 
-DEADLINE = 5
+DEADLINE = 60
 
 
 class FakeSource:

@@ -173,6 +173,18 @@ def test_paths_of_this_machine_are_cut_to_their_last_part(said: str, shown: str)
     assert without_paths(said) == shown
 
 
+def test_an_installation_in_a_folder_with_spaces_is_not_revealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = tmp_path / "my secret folder" / ".venv"
+    prefix.mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    for said, shown in (
+        (f"sqlite:///{prefix}/bin/app.db is locked", "sqlite:app.db is locked"),
+        (f"cc -I{prefix}/bin/x.h failed", "cc -Ix.h failed"),
+        (f"overlay/upper{prefix}/lib/x.h", "overlay/upperx.h"),
+    ):
+        assert without_paths(said) == shown
+
+
 @pytest.mark.parametrize("which", ["home", "working folder", "prefix"])
 def test_no_folder_of_the_host_is_revealed_however_it_is_written(which: str) -> None:
     folder = {"home": os.path.expanduser("~"), "working folder": os.getcwd(), "prefix": sys.prefix}[which]

@@ -13,6 +13,7 @@ def make_person(name: str) -> str:
 
 
 CATALOG = Catalog([functions([make_person]), functions([make_person], name="people")])
+NO_FILES = "only the files of a session"
 TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`?"
 
 
@@ -25,6 +26,7 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
         ("NameError", "name 'input' is not defined", "the run was given no input"),
         ("ReferenceError", "input is not defined", "the run was given no input"),
         ("ReferenceError", "WebAssembly is not defined", "WebAssembly is off here"),
+        ("ReferenceError", "files is not defined", NO_FILES),
         ("EvalError", "Code generation from strings disallowed", "eval and new Function are off here"),
         ("ReferenceError", "total is not defined", None),
         ("NameError", "name 'total' is not defined", None),
@@ -44,6 +46,7 @@ def test_a_common_mistake_gets_a_hint_and_others_do_not(type_: str, message: str
     [
         ("ReferenceError", "WebAssembly is not defined", "allow_wasm=True"),
         ("EvalError", "Code generation from strings disallowed", "allow_eval=True"),
+        ("EvalError", "Code generation from strings disallowed", "allow_eval = true below [sandbox]"),  # of a server
         ("NameError", "name 'input' is not defined", "input=…"),
         ("ReferenceError", "Intl is not defined", 'engine="deno"'),
     ],
@@ -58,10 +61,10 @@ def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, m
     ("type_", "message", "hint"),
     [
         ("KeyError", "'price'", "look at the keys"),
-        ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.json'", "there is no file system"),
-        ("OSError", "[Errno 30] Read-only file system: 'out.csv'", "there is no file system"),
-        ("PermissionError", "[Errno 13] Permission denied: '.'", "there is no file system"),
-        ("OperationalError", "unable to open database file", "there is no file system"),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.json'", NO_FILES),
+        ("OSError", "[Errno 30] Read-only file system: 'out.csv'", NO_FILES),
+        ("PermissionError", "[Errno 13] Permission denied: '.'", NO_FILES),
+        ("OperationalError", "unable to open database file", NO_FILES),
         ("PermissionError", "[Errno 1] Operation not permitted", "processes and raw sockets are refused"),
         ("gaierror", "[Errno -3] Temporary failure in name resolution", "raw sockets and custom DNS are refused"),
         (
@@ -80,6 +83,19 @@ def test_a_program_that_looks_for_the_outside_is_told_that_there_is_none(
 ) -> None:
     found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
     assert found is None if hint is None else hint in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.json'"),
+        ("NotFound", "No such file or directory (os error 2): readfile 'data.json'"),
+        ("OSError", "[Errno 30] Read-only file system: '/out.csv'"),
+    ],
+)
+def test_a_program_with_a_session_is_told_where_its_files_are(type_: str, message: str) -> None:
+    found = with_hint(Failure("program-failed", type_, message), CATALOG, has_files=True).hint or ""
+    assert "in the working directory" in found
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gloveport.bridge.arguments import Contract
-from gloveport.bridge.validation_cost import is_expensive_to_explain
+from gloveport.bridge.validation_cost import MAX_UNITS, is_expensive_to_explain, is_too_expensive
 from gloveport.errors import ToolError
 from gloveport.types import Tool
 from tests.bridge.support import FakeSource, call, port, refused
@@ -146,3 +146,23 @@ def test_what_is_validated_on_the_loop_takes_a_few_milliseconds() -> None:
     args = {f"{number}": "" for number in range(size // 8)}
     assert size > 10_000
     assert cpu_ms(contract.accept, [args]) < MAX_HOLD_MS
+
+
+@pytest.mark.parametrize(("items", "is_flat"), [({"type": "object", "title": "a row"}, True), ({"minItems": 0}, False)])
+def test_items_are_counted_whether_they_are_visited_or_not(items: dict[str, Any], is_flat: bool) -> None:
+    schema = {"type": "array", "items": items}
+    assert not is_too_expensive(schema, [{}] * ((MAX_UNITS - 1) // 2))
+    too_many = [{}] * (MAX_UNITS // 2)
+    assert is_too_expensive(schema, too_many)
+    assert (cpu_ms(is_too_expensive, schema, too_many) < 20) == is_flat
+
+
+def test_large_plain_arguments_are_not_copied_and_others_twice() -> None:
+    schema = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}}
+    contract = Contract(Tool("far.save", "", schema), FakeSource("far", []), "far.save")
+    given: list[Any] = [{"rows": [{"n": 1}]}]
+    for shared in (True, False):
+        sent, named = contract.accept_slowly(given, shared=shared)
+        assert sent == named == given[0]
+        assert (sent is named, sent["rows"][0] is named["rows"][0]) == (shared, shared)
+        assert (sent["rows"][0] is given[0]["rows"][0]) == shared  # nothing else has what was decoded

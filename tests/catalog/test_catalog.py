@@ -267,3 +267,10 @@ def test_a_look_alike_of_a_root_name_is_not_mounted_at_the_root() -> None:
     catalog = Catalog([alike, Listed("shop", "list")])
     assert catalog.find("shор") is None
     assert catalog.find("alike.shор") is not None
+
+
+def test_the_refusal_of_a_call_names_a_source_that_is_not_open_once() -> None:
+    named = Problem("shop", "the source shop can't be opened: it wants a credential").refusal("tools.shop.list")
+    assert named == "`tools.shop.list` can't be called: the source shop can't be opened: it wants a credential"
+    other = Problem("shop", "connection refused").refusal("tools.shop.list")
+    assert other == "`tools.shop.list` can't be called: the source shop is not open: connection refused"

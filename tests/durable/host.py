@@ -95,6 +95,17 @@ def port(store: Path) -> Gloveport:
     return Gloveport(tools=TOOLS, sources=sources, store=store, rules=rules, spare=1)
 
 
+def set_lock_timeout(opened: Gloveport, milliseconds: int) -> None:
+    """Let a port wait so long for the lock of the store, on the connections that it writes with.
+
+    A test sets it while it holds the lock itself: the connections of one port also wait for each other, on a busy machine long.
+    """
+    assert opened._store is not None
+    for writer in (opened._store._log, opened._store._link and opened._store._link._shelf):
+        if writer is not None and writer._connection is not None:
+            writer._connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
 def document(outcome: Outcome) -> dict[str, Any]:
     """What the tests want to know of an outcome."""
     return {

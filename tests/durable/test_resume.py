@@ -23,7 +23,8 @@ from gloveport.host.runs.past_outcome import past_outcome
 from gloveport.store.database import open_database
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.store.verification import verify
-from tests.durable.host import TOOLS, port
+from gloveport.surfaces.record_documents import begin_cancel
+from tests.durable.host import TOOLS, port, set_lock_timeout
 from tests.sources.mcp.support import eventually
 
 pytestmark = pytest.mark.integration
@@ -155,6 +156,10 @@ async def test_a_run_that_waits_is_released_and_goes_on_in_another_host(
     assert first["logs"] == ["begin"]
     assert effects() == ["pay 2", "pay 4"]
     assert not verify(open_database(store)).problems
+    with closing(StoredRuns(store)) as runs:  # which has forgotten neither who answered nor how long it took
+        paid = [call for call in past_outcome(runs, runs.find(first["run"])).calls if call.tool == "pay"]
+    assert [call.approval and call.approval.approver for call in paid] == ["ada", "ada"]
+    assert all(call.approval and call.seconds and 0 < call.approval.seconds <= call.seconds for call in paid)
 
 
 async def test_a_released_run_goes_on_by_itself_when_a_person_answers(store: Path) -> None:
@@ -203,8 +208,7 @@ async def test_the_same_program_is_not_started_again_while_it_waits_in_the_store
         assert (await port.run(code, input=1, attach=True)).run != first.run
 
 
-async def test_a_run_keeps_its_process_while_the_store_cannot_take_it(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
+async def test_a_run_keeps_its_process_while_the_store_cannot_take_it(store: Path) -> None:
     made: list[Any] = []
     async with Gloveport(tools=[paying(made)], store=store, spare=1) as port:
         assert port._held is not None
@@ -212,11 +216,13 @@ async def test_a_run_keeps_its_process_while_the_store_cannot_take_it(store: Pat
         held = port._held.find(outcome.run, "default")
         assert held is not None
         await eventually(lambda: waiting_requests(store) == 1)
+        set_lock_timeout(port, 50)
         locked = sqlite3.connect(store, isolation_level=None)
         locked.execute("BEGIN IMMEDIATE")
         assert not await held.release()
         locked.execute("ROLLBACK")
         locked.close()
+        set_lock_timeout(port, 60_000)
         assert held.is_waiting
         assert await held.release()
         await eventually(lambda: is_released(store))
@@ -299,6 +305,9 @@ async def test_a_write_that_was_interrupted_is_made_again_if_a_person_says_so(st
         process.kill()
         process.communicate()
         asked = await asyncio.to_thread(run_host, store, "resume", asked["run"], ASK="1")
+    with closing(StoredRuns(store)) as runs:
+        assert begin_cancel(runs, runs.find(only_run(store).id), "ada")
+    assert (only_run(store).status, only_run(store).calls) == ("cancelled", 1)
 
 
 async def test_a_write_that_was_interrupted_is_unknown_too_where_its_tool_is_gone_or_has_changed(
@@ -339,12 +348,18 @@ def stop_outside_a_transaction(process: subprocess.Popen[bytes], store: Path) ->
     """Stop a host at any moment at which it does not hold the lock of the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # until then, another thread of the host may take the lock
         try:
-            with closing(sqlite3.connect(store, timeout=0.2, isolation_level=None)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                return
+            lock_and_unlock(store, timeout=0.2)
+            return
         except sqlite3.OperationalError:
             process.send_signal(signal.SIGCONT)
+            lock_and_unlock(store, timeout=60)  # so that the host has gone on
+
+
+def lock_and_unlock(store: Path, timeout: float) -> None:
+    with closing(sqlite3.connect(store, timeout=timeout, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
 
 
 def recorded(store: Path) -> list[Any]:

@@ -17,6 +17,7 @@ from gloveport import Gloveport, OptionError, Outcome, Rule, tool
 from gloveport.config.sessions import SessionsConfig
 from gloveport.errors import WorkspaceError
 from gloveport.host.runs.run_file import exported, imported, read_run_file
+from gloveport.host.sessions import sessions
 from gloveport.store.database import MEMORY, open_database
 from gloveport.store.event_log import EventLog
 from gloveport.store.process_mark import process_mark
@@ -157,7 +158,11 @@ async def test_a_waiting_run_that_is_cancelled_gives_its_session_back_as_it_was(
 
 
 @pytest.mark.integration
-async def test_a_released_run_keeps_its_session_in_its_own_host_too(store: Path) -> None:
+async def test_a_released_run_keeps_its_session_in_its_own_host_too(
+    store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sessions, "TOLD_AFTER_SECONDS", 0.0)
+
     @tool(writes=True)
     def pay(n: int) -> str:
         """Pay."""
@@ -173,6 +178,7 @@ async def test_a_released_run_keeps_its_session_in_its_own_host_too(store: Path)
         assert refused.error is not None
         assert refused.error.code == "session-busy"
         queued = asyncio.create_task(port.run("open('log').read()", language="python", session="s"))
+        await eventually(lambda: "another run uses the session s, or waits for a person" in caplog.text)
         answer(store)
         assert (await queued).value == "xy"
         assert (await port.resume(waiting.run)).value[:2] == ["", "paid 1"]

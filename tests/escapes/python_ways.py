@@ -18,10 +18,10 @@ from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, find_python
 from gloveport.sandbox.guest import Guest
-from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.launcher import Launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
+from tests.escapes.brought import BROUGHT, IMPORTABLE, IMPORTS, QUOTA, engines, package_folders, session, with_package
 from tests.escapes.canaries import MOST_MEMORY, VARIABLE, Canaries, token
 from tests.escapes.corpus import HERE, Escape
 from tests.escapes.ways import (
@@ -40,7 +40,7 @@ from tests.escapes.ways import (
 )
 from tests.sandbox.pythonhost import GUEST, START, setup_of
 
-ENGINES = ("cpython", "monty")
+ENGINES = engines(("cpython", "monty"))
 UNPREPARED = "# unprepared\n"
 # A guest in Python is free to break its own wire, to end its own process, and to raise a MemoryError, which can't be told
 # from one that the interpreter raised: that these are told is no forgery.
@@ -56,7 +56,8 @@ HONESTLY = [3, "honest", 3, ["a", "b", "c"], "1.50", "given"]
 
 def plain_launch(*, workspace: bool = False) -> Launch:
     """A zygote whose guests have nothing of ours in them: the bare interpreter, and the jail around it."""
-    made = CPYTHON.launch(ProcessOptions("cpython", workspace=WorkspaceQuota(MIB, 100) if workspace else None))
+    packages = package_folders() if BROUGHT else ()
+    made = CPYTHON.launch(ProcessOptions("cpython", workspace=QUOTA if workspace or BROUGHT else None, packages=packages))
     ours = f"{GUEST_FOLDER}/{PACKAGE}/"
     files = {path: content for path, content in made.files.items() if not path.startswith(ours)}
     return replace(made, files={**files, f"{ours}__init__.py": (HERE / "_harness" / "plain.py").read_bytes()})
@@ -115,7 +116,7 @@ def _unprepared() -> Iterator[None]:
     async def read(reader: ProgramReader, source: str, **options: Any) -> Program:
         if not source.startswith(UNPREPARED):
             return await honest(reader, source, **options)
-        return Program("python", source, source, "python", "body", ())
+        return Program("python", source, source, "python", "body", (), imports=IMPORTS, importable=IMPORTABLE)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ProgramReader, "prepare", read)
@@ -142,16 +143,18 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str) 
     """The program in the real product, beside an honest one that must not suffer; past `prepare`, if that refuses it."""
     limits = {"wall_seconds": SECONDS, "cpu_seconds": CPU_SECONDS, "max_log_bytes": MAX_LOG_BYTES}
 
-    async def run(text: str, given: Any) -> Outcome:
-        return await port.run(text, language="python", engine=engine, input=given, limits=limits)
+    async def run(text: str, given: Any, **options: Any) -> Outcome:
+        return await port.run(text, language="python", engine=engine, input=given, limits=limits, **options)
 
     with Canaries() as canaries:
         canaries.tokens |= {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
         tripped: set[str] = set()
-        for given in inputs(escape, canaries):
-            last, honest = await asyncio.gather(run(escape.wrapped, given), run(HONEST, "given"))
-            if last.error is not None and last.error.type == "ProgramError":
-                last = await run(UNPREPARED + escape.wrapped, given)
+        code = with_package(escape, escape.wrapped)
+        for number, given in enumerate(inputs(escape, canaries)):
+            async with session(port, escape, number) as options:
+                last, honest = await asyncio.gather(run(code, given, **options), run(HONEST, "given"))
+                if last.error is not None and last.error.type == "ProgramError":
+                    last = await run(UNPREPARED + code, given, **options)
             tripped |= _lies(last) | (set() if honest.value == HONESTLY and _printed(honest) else {f"bystander: {honest}"})
         text = f"{last}\n{said}"
         return Verdict(frozenset(canaries.tripped(text) | tripped), text)

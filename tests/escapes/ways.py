@@ -32,6 +32,7 @@ from gloveport.sandbox.watchdog import WATCHDOG, Watch, Watched
 from gloveport.sandbox.worker import RESIDENT_SLACK_FACTOR
 from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS
+from tests.escapes.brought import BROUGHT, IMPORTABLE, IMPORTS, QUOTA, engines, session, with_package
 from tests.escapes.calls import NUMBERS
 from tests.escapes.canaries import VARIABLE, Canaries, Posture, token
 from tests.escapes.corpus import HERE, Escape, corpus
@@ -83,11 +84,12 @@ def plain_launch() -> Launch:
         argv=("deno", "run", *FLAGS, HARNESS),
         env={**ENVIRONMENT, "DENO_DIR": f"{HARNESS}/none"},
         files={HARNESS: (HERE / "_harness" / "plain.js").read_bytes()},
+        workspace=QUOTA if BROUGHT else None,
     )
 
 
 # The engines of JavaScript: those that run it sealed, and how each is started when it has fallen.
-ENGINES = ("deno", "quickjs")
+ENGINES = engines(("deno", "quickjs"))
 PLAIN = {"deno": plain_launch}
 
 
@@ -390,10 +392,11 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, 
     with Canaries() as canaries:
         canaries.tokens |= ENGINE_TOKENS | {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
         outcomes: list[Outcome] = []
-        for given in inputs(escape, canaries):
+        for number, given in enumerate(inputs(escape, canaries)):
             limits = {"wall_seconds": SECONDS, "cpu_seconds": CPU_SECONDS}
-            code = escape.code if prepared else UNPREPARED + escape.name
-            outcomes.append(await port.run(code, engine=engine, input=given, limits=limits))
+            code = with_package(escape, escape.code) if prepared else UNPREPARED + escape.name
+            async with session(port, escape, number) as options:
+                outcomes.append(await port.run(code, engine=engine, input=given, limits=limits, **options))
         last = outcomes[-1]
         text = f"{last}\n{said}"
         forged = {"forged"} if last.error is not None and last.error.code in HOST_CODES else set()
@@ -409,4 +412,5 @@ async def _read(reader: ProgramReader, source: str, **options: Any) -> Program:
         return await _prepare(reader, source, **options)
     escape = next(escape for escape in corpus() if escape.name == source.removeprefix(UNPREPARED))
     dialect: Literal["javascript", "typescript"] = "javascript" if escape.path.suffix == ".js" else "typescript"
-    return Program("typescript", source, escape.wrapped, dialect, "function", ())
+    program = Program("typescript", source, escape.wrapped, dialect, "function", ())
+    return replace(program, imports=IMPORTS, importable=IMPORTABLE)

@@ -79,7 +79,7 @@ class Resource:
         if not token:
             return False
         self.seen.append(token)
-        async with httpx2.AsyncClient(auth=("resource", CLIENT_SECRET), trust_env=False) as client:
+        async with httpx2.AsyncClient(auth=("resource", CLIENT_SECRET), trust_env=False, timeout=DEADLINE) as client:
             answer = (await client.post(self.introspection, data={"token": token})).json()
         self.answers.append(answer)
         return answer.get("active") is True and answer.get("aud", f"{self.origin}/mcp") == f"{self.origin}/mcp"

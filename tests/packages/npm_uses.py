@@ -1,14 +1,4 @@
-"""Adds packages of npm that agents like, from the public registry, and uses each once: `python -m tests.packages.npm_uses`."""
-
-import asyncio
-import os
-import subprocess
-import sys
-import tempfile
-import time
-
-from gloveport import Gloveport
-from tests.packages.mirror import mirror
+"""One real use of each package of npm that agents like: a program, and the value that it returns."""
 
 COMPILES = frozenset({"ajv", "handlebars"})
 """Packages that compile code: they work where `allow_eval` is on."""
@@ -122,38 +112,3 @@ USES: dict[str, tuple[str, object]] = {
         [{"id": 1, "tags": []}, False],
     ),
 }
-
-
-async def use(names: list[str]) -> int:
-    """Run the use of each package; return how many fail."""
-    failed = 0
-    async with Gloveport() as port, Gloveport(allow_eval=True) as compiling:
-        for name in names:
-            code, expected = USES[name]
-            began = time.monotonic()
-            outcome = await (compiling if name in COMPILES else port).run(code)
-            works = outcome.status == "completed" and outcome.value == expected
-            failed += not works
-            shown = "works" if works else outcome.error or f"gives {outcome.value!r:.200}"
-            print(f"{name}: {shown} ({time.monotonic() - began:.1f} s)", flush=True)
-    return failed
-
-
-def main() -> int:
-    """Add the packages to a store of their own, and use them."""
-    names = sys.argv[1:] or list(USES)
-    added: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, mirror() as environment:
-        os.environ.update({**environment, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder})
-        for name in names:  # one by one: the registry may lack something that one of them requires
-            command = [sys.executable, "-m", "gloveport", "packages", "add", "--yes", f"npm:{name}"]
-            found = subprocess.run(command, capture_output=True, text=True, check=False)
-            if found.returncode == 0:
-                added.append(name)
-            else:
-                print(f"{name}: can't be added: {found.stderr.strip()[-300:]}", flush=True)
-        return asyncio.run(use(added)) + len(names) - len(added)
-
-
-if __name__ == "__main__":
-    sys.exit(main() != 0)

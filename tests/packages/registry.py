@@ -44,7 +44,7 @@ def make_tarball(files: Mapping[str, str | bytes], *more: tarfile.TarInfo) -> by
 
 @dataclass
 class Registry:
-    """What the registry has. `fetched` are the paths that were asked for."""
+    """What the registry has. `fetched` are the paths that were asked for; `index` is what it says about any package."""
 
     base: str = ""
     wheels: dict[str, dict[str, bytes]] = field(default_factory=dict)  # by name and file name
@@ -52,6 +52,7 @@ class Registry:
     fetched: list[str] = field(default_factory=list)
     corrupted: bool = False
     as_json: bool = True
+    index: tuple[str, bytes] | None = None
     token: str = ""
 
     @property
@@ -79,6 +80,8 @@ class Registry:
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """Return the type and body of an answer."""
         self.fetched.append(path)
+        if self.index is not None and not path.startswith(("/tar/", "/whl/")):
+            return self.index
         place, _, rest = path[1:].partition("/")
         if place == "npm" and (name := rest.replace("%2f", "/")) in self.tarballs:
             return "application/json", json.dumps(self._document(name)).encode()

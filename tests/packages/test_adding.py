@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import stat
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from gloveport.errors import PackageError
 from gloveport.host.packages.package_additions import fetch_packages, keep_packages, remove_packages
 from gloveport.packages.fetched import FetchedPackage
 from gloveport.packages.package import Package, PackageId, PackageRequest
+from gloveport.packages.pypi import _rows_of_html
 from gloveport.packages.registries import npm_registry, pypi_indexes
 from gloveport.packages.store import PackageStore
 from tests.packages.registry import Registry, make_tarball, serve
@@ -165,6 +167,35 @@ async def test_a_bomb_is_refused_by_its_size(registry: Registry, tmp_path: Path)
     assert len(made.getvalue()) < 2**20
     with pytest.raises(PackageError, match="can't be unpacked"):
         await fetch(PackageStore(tmp_path), "pypi:bomb")
+
+
+NO_INDEX = {
+    "text that is no JSON": ("application/json", b"<html>"),
+    "JSON that is nested too deep": ("application/json", b"[" * 1000 + b"]" * 1000),
+    "JSON of too many objects": ("application/json", b"[" + b"{}," * 1_000_001 + b"{}]"),
+    "tags that are never closed": ("text/html", b"<a " * 3_000_000),
+    "quotes that are never closed": ("text/html", b"<a '\"" * 3_000_000),
+    "too much HTML": ("text/html", b" " * 17_000_000),
+}
+
+
+@pytest.mark.parametrize("what", NO_INDEX)
+async def test_what_is_no_index_is_refused_soon(registry: Registry, tmp_path: Path, what: str) -> None:
+    registry.index = NO_INDEX[what]
+    began = time.process_time()
+    for ecosystem in ("pypi", "npm"):
+        with pytest.raises(PackageError, match=r"something else than|no index|no wheel|more than"):
+            await fetch(PackageStore(tmp_path / "packages"), f"{ecosystem}:leaf")
+    assert time.process_time() - began < 10
+
+
+def test_the_links_of_a_page_are_read_with_their_attributes() -> None:
+    page = """<A class=x HREF="../a-1.whl#sha256=ab&x" data-requires-python="&gt;=3.8">a</A>
+        <a href='b-1%2B2.whl' data-yanked="">b</a> <a name=x> <abbr href="c"> <a href="d"""
+    assert list(_rows_of_html(page)) == [
+        {"url": "../a-1.whl", "filename": "a-1.whl", "sha256": "ab", "requires-python": ">=3.8"},
+        {"url": "b-1%2B2.whl", "filename": "b-1+2.whl", "sha256": "", "yanked": ""},
+    ]
 
 
 async def test_a_link_in_a_wheel_is_refused(registry: Registry, tmp_path: Path) -> None:

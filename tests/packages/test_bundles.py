@@ -1,15 +1,21 @@
 """Programs import approved packages of npm and the project's own modules, in every JavaScript engine. Threats S16, D7 and D8."""
 
-from collections.abc import Mapping
+import time
+from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from gloveport import Gloveport, Outcome
+from gloveport.host.bundles import script_bundles
+from gloveport.host.runs.run_file import exported, imported, read_run_file
 from gloveport.packages.package import Package, PackageId
 from gloveport.packages.store import PackageFile, PackageStore
+from gloveport.store.retention import prune_step
+from gloveport.store.stored_runs import StoredRuns
 from tests.conftest import TOOLS
-from tests.packages.esbuild import give_esbuild
+from tests.packages.approved import Approved
 
 pytestmark = pytest.mark.integration
 ENGINES = pytest.mark.parametrize("engine", ["deno", "quickjs"])
@@ -25,20 +31,6 @@ CJS = {
     "lib/main.js": "module.exports = function (x) { return [x, require('leaf')] }; module.exports.part = require('../part')",
     "part.js": "exports.name = 'part'",
 }
-
-
-class Approved:
-    """The approved packages of a test, in the user's data folder."""
-
-    def __init__(self) -> None:
-        self.store = PackageStore()
-        give_esbuild(self.store)
-
-    def add(self, name: str, files: Mapping[str, str], *requires: str) -> None:
-        """Approve a package, such as `cjs@1.0.0`."""
-        wanted = tuple(PackageId.parse(f"npm:{each}") for each in requires)
-        package = Package(PackageId.parse(f"npm:{name}"), f"sha512-{name}", wanted, (name.rpartition("@")[0],))
-        self.store.add(package, [PackageFile(path, text.encode()) for path, text in files.items()])
 
 
 @pytest.fixture
@@ -163,6 +155,25 @@ async def test_a_bundle_is_made_once_and_again_when_a_package_changes(approved: 
     assert {path.name for path in approved.store.folder.iterdir() if path.name.startswith(".bundle")} == set()
 
 
+async def test_scripts_that_nobody_has_used_for_long_make_room(approved: Approved, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundles = approved.store.folder / "bundles"
+
+    async def made(code: str) -> str:
+        before = set(bundles.iterdir()) if bundles.exists() else set()
+        await value_of(code)
+        return next((path.name for path in set(bundles.iterdir()) - before), "")
+
+    first, second = await made("import 'esm'; 1"), await made("import 'leaf'; 1")
+    await made("import 'esm'; 2")  # it is used again
+    monkeypatch.setattr(script_bundles, "MAX_KEPT", 2)
+    third = await made("import 'cjs'; 1")
+    assert second
+    assert {path.name for path in bundles.iterdir()} == {first, third}
+    monkeypatch.setattr(script_bundles, "MAX_KEPT_BYTES", 1)
+    await made("import 'esm/deep'; 1")
+    assert list(bundles.iterdir()) == []
+
+
 async def test_a_run_with_packages_replays_after_they_are_gone(approved: Approved, tmp_path: Path) -> None:
     code = "import twice from 'esm'; await tools.add({a: twice(2), b: 1})"
     async with Gloveport(tools=TOOLS, store=tmp_path / "store.db", spare=0) as port:
@@ -171,6 +182,26 @@ async def test_a_run_with_packages_replays_after_they_are_gone(approved: Approve
         approved.store.remove([PackageId.parse("npm:esm@1.0.0")])
         assert (await port.run(code)).error is not None
         assert await port.replay(outcome.run) is None
+
+
+async def test_a_script_is_recorded_once_for_all_runs(approved: Approved, tmp_path: Path) -> None:
+    text = "".join(sha256(b"%d" % n).hexdigest() for n in range(3000))
+    approved.add("large@1.0.0", {"index.js": f"module.exports = '{text}'"})
+    code = "import text from 'large'; text.length + input"
+    path, elsewhere = tmp_path / "store.db", tmp_path / "elsewhere.db"
+    async with Gloveport(tools=TOOLS, store=path, spare=0) as port:
+        runs = [await port.run(code, input=n) for n in range(2)]
+        await port.flush()
+    with closing(StoredRuns(path)) as stored, closing(StoredRuns(elsewhere)) as others, stored.reading() as connection:
+        (steps,) = connection.execute("SELECT sum(length(content)) FROM run_steps").fetchone()
+        (contents,) = connection.execute("SELECT sum(length(content)) FROM payloads").fetchone()
+        assert steps < 20_000 < len(text) // 2 < contents < len(text) * 2
+        (tmp_path / "run.json").write_bytes(exported(stored, stored.find(runs[1].run)))
+        imported(others, read_run_file(tmp_path / "run.json"))
+        prune_step(connection, time.time_ns())
+        assert connection.execute("SELECT count(*) FROM payloads").fetchone() == (0,)
+    async with Gloveport(tools=TOOLS, store=elsewhere, spare=0) as port:
+        assert await port.replay(runs[1].run) is None
 
 
 async def test_without_the_bundler_the_person_is_told_what_fetches_it(

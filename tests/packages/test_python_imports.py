@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.machinery
+import os
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from gloveport.errors import GloveportError, OptionError
 from gloveport.host.packages.package_additions import fetch_packages, keep_packages, remove_packages
 from gloveport.packages.package import PackageRequest
 from gloveport.packages.store import LOCK_FILE, PackageStore
+from tests.packages.approved import Approved
 from tests.packages.registry import Registry, serve
+from tests.sandbox.jail.stage import play
 
 pytestmark = pytest.mark.integration
 
@@ -141,6 +145,9 @@ async def test_a_run_may_import_less_than_its_settings(port: Gloveport, tmp_path
         ("some_thing", "gloveport packages add pypi:some-thing", "ask the user"),
         ("tablelb", None, "tablelib"),
         ("jsno", None, "json"),
+        ("pandsa", "gloveport packages add pypi:pandas", "did you mean `pandas`? Ask the user to approve pypi:pandas"),
+        ("dash", "gloveport packages add pypi:dash", "ask the user to approve pypi:dash"),
+        ("inspekt2", "gloveport packages add pypi:inspekt2", "write `import inspect`, or ask the user"),
     ],
 )
 async def test_another_import_fails_before_the_run(port: Gloveport, module: str, setting: str | None, said: str) -> None:
@@ -196,3 +203,18 @@ async def test_a_run_is_replayed_with_its_packages_or_not_at_all(data: Path, tmp
             registry.wheel("lonely", "1.0", {"lonely.py": "x = 1"})
             await add("pypi:lonely")
         assert await port.replay(outcome.run) is None
+
+
+async def test_packages_are_imported_where_no_namespaces_confine_them() -> None:
+    """There they stay at their paths on the host, and Landlock alone keeps a program from the rest."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        os.chmod(folder, 0o755)  # guests run as another user there
+        patch.setenv("XDG_DATA_HOME", folder)
+        approved = Approved()
+        approved.add("pypi:leaf@1.0", {"leaf.py": "LEAF = 'a leaf'"})
+        approved.add("pypi:hostile@1.0", {"hostile/__init__.py": HOSTILE})
+        lock = approved.store.folder / LOCK_FILE
+        reads = f"import leaf\ntry:\n    open({str(lock)!r})\nexcept PermissionError:\n    leaf.LEAF"
+        programs = ["import leaf\nleaf.LEAF", "import hostile\nsorted(set(hostile.tried.values()))", f"{reads}\n'no'"]
+        told = await play("packages", {"data": folder, "programs": programs}, user="reachable", without=["namespaces"])
+    assert told == {"values": ["a leaf", ["FileNotFoundError", "PermissionError"], "no"], "strength": "kernel"}

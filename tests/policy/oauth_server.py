@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.sources.mcp.support import served
 
@@ -19,7 +20,8 @@ from tests.sources.mcp.support import served
 class OAuthServer:
     """Gives tokens that rotate. `refreshes` counts, `metadata` and `resource` override what it says of itself.
 
-    One that is not `described` says nothing of itself. The service names `scope` in its refusals, and with `more_scope`
+    One that is not `described` says nothing of itself, and without a `challenge` nobody asks for tokens of its service. The
+    service names `scope` in its refusals, and with `more_scope`
     wants a token with that one. It answers no GET while `gets` is false.
     """
 
@@ -42,9 +44,11 @@ class OAuthServer:
         self.polls_left = 1
         self.lifetime = 3600
         self.iss: str | None = ""
+        self.said: dict[str, bytes] = {}  # by path: what it says instead
+        self.silent = ""  # a path at which it never answers
 
     @property
-    def app(self) -> Starlette:
+    def app(self) -> ASGIApp:
         routes = [
             Route("/.well-known/oauth-protected-resource/mcp", self._resource),
             Route("/.well-known/oauth-authorization-server", self._metadata),
@@ -55,7 +59,17 @@ class OAuthServer:
             Route("/revoke", self._revoke, methods=["POST"]),
             Route("/mcp", self._service, methods=["GET", "POST"]),
         ]
-        return Starlette(routes=routes)
+        app = Starlette(routes=routes)
+
+        async def misbehaving(scope: Scope, receive: Receive, send: Send) -> None:
+            path = scope.get("path", "")
+            if self.silent and path == self.silent:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                return
+            await (Response(self.said[path]) if path in self.said else app)(scope, receive, send)
+
+        return misbehaving
 
     async def _resource(self, request: Request) -> Response:
         if not self.described:
@@ -101,7 +115,7 @@ class OAuthServer:
         asked = self.codes.pop(form["code"], None)
         digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
         good = asked and asked["code_challenge"] == digest and asked["redirect_uri"] == form["redirect_uri"]
-        resource = f"{self.origin}/mcp" if self.described else None
+        resource = f"{self.origin}/mcp" if self.described and self.challenge else None
         return "" if good and form.get("resource") == asked.get("resource") == resource else "invalid_grant"
 
     def _by_refresh_token(self, form: dict[str, str], request: Request) -> str:

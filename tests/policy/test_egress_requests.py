@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import time
 import traceback
 from base64 import b64encode
 from pathlib import Path
@@ -332,5 +333,18 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_not_reused() -> 
         await server.writers[0].wait_closed()
         await asyncio.sleep(0)
         assert (await egress.send(Request("POST", server.origin), LOCAL)).status == 200
+        await egress.close()
+    assert server.connections == 2
+
+
+@pytest.mark.integration
+async def test_a_connection_is_given_up_before_servers_close_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Node and uvicorn close after five idle seconds. A write that meets that fails, because it is not sent twice."""
+    async with serving(ok()) as server:
+        egress = Egress()
+        await egress.send(Request("POST", server.origin), LOCAL)
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 4.5)
+        await egress.send(Request("POST", server.origin), LOCAL)
         await egress.close()
     assert server.connections == 2

@@ -10,18 +10,19 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, renew_attachments
 from gloveport.policy.credentials.configured import ConfiguredCredentials
 from gloveport.policy.credentials.vault import StoredCredential, Vault
 from gloveport.policy.egress import Egress, Request
+from gloveport.policy.oauth import grants as grants_module
 from gloveport.policy.oauth.accounts import account_value
-from gloveport.policy.oauth.discovery import AuthorizationServer, discover, mcp_probe, safe_url
+from gloveport.policy.oauth.discovery import AuthorizationServer, NoServerMetadata, discover, mcp_probe, safe_url
 from gloveport.policy.oauth.grants import GrantError, Grants, OAuthClient, PendingSignIn, Tokens
-from gloveport.surfaces.cli.auth.callback import CallbackServer
 from gloveport.surfaces.cli.auth.login import open_in_browser
+from gloveport.surfaces.sources.callback import CallbackServer
 from tests.policy.oauth_server import OAuthServer, authorizing
 from tests.policy.servers import LOCAL, send
 from tests.policy.test_vault import key
@@ -279,6 +280,45 @@ async def test_metadata_of_another_origin_are_not_asked_for(server: OAuthServer,
         server.challenge = f"{evil.origin}/.well-known/oauth-protected-resource/mcp"  # type: ignore[assignment]
         with pytest.raises(ToolError, match="may not be reached"):
             await found(server, egress)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "page", [RedirectResponse("https://a.test/login", 302), Response("<p>" * 100_000)], ids=["redirect", "large"]
+)
+async def test_a_page_at_every_path_is_no_metadata(egress: Egress, page: Response) -> None:
+    async with served(page) as url:
+        for probe in (None, mcp_probe(url)):
+            with pytest.raises(NoServerMetadata, match="does not describe an authorization server"):
+                await discover(egress, url, allow_private=True, probe=probe)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("place", ["/token", "/register", "/.well-known/oauth-authorization-server"])
+@pytest.mark.parametrize("body", [b"x" * 300_000, b"[" * 100_000, b"\xff{", b"[]", b'{"access_token": "\\ud800"}'], ids=len)
+async def test_no_reply_of_an_authorization_server_is_more_than_an_error(
+    server: OAuthServer, egress: Egress, place: str, body: bytes
+) -> None:
+    server.said[place] = body
+    with pytest.raises(ToolError) as caught:
+        metadata = await found(server, egress)
+        grants = Grants(egress, metadata, OAuthClient(""), allow_private=True)
+        await grants.register(REDIRECT, "")
+        await grants.by_refresh("canary-refresh")
+    assert caught.value.code in ("auth-required", "reply-too-large"), caught.value
+    assert "canary" not in repr(vars(caught.value))
+
+
+@pytest.mark.integration
+async def test_a_server_that_takes_for_ever_is_left_at_the_deadline(
+    server: OAuthServer, egress: Egress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grants_module, "TOKEN_SECONDS", 0.5)
+    metadata = await found(server, egress)
+    server.silent = "/token"
+    with pytest.raises(ToolError, match="did not answer in full") as caught:
+        await Grants(egress, metadata, OAuthClient("x"), allow_private=True).by_refresh("canary-refresh")
+    assert (caught.value.code, caught.value.retryable) == ("source-timeout", False)
 
 
 def answer_of(pending: PendingSignIn, **changes: str | None) -> str:

@@ -69,11 +69,11 @@ def test_every_form_of_a_program_may_import(text: str) -> None:
 
 # the program, part of the message, part of the hint, the package that a person could approve
 REFUSED: list[tuple[str, str, str, str | None]] = [
-    ("import x from 'left-pad'", "the package is not approved", "ask the user to approve it", "npm:left-pad"),
-    ("import x from 'lodahs'", "not approved", "did you mean `lodash`", None),
-    ("import x from 'papaprse'", "not approved", "did you mean `papaparse`?", "npm:papaparse"),
-    ("import x from '@a/c'", "not approved", "did you mean `@a/b`?", None),
-    ("import x from 'axios'", "not approved", "use `fetch`", "npm:axios"),
+    ("import x from 'left-pad'", "no package of that name is approved", "ask the user to approve it", "npm:left-pad"),
+    ("import x from 'lodahs'", "no package of that name is approved", "did you mean `lodash`", None),
+    ("import x from 'papaprse'", "no package of that name is approved", "did you mean `papaparse`?", "npm:papaparse"),
+    ("import x from '@a/c'", "no package of that name is approved", "did you mean `@a/b`?", None),
+    ("import x from 'axios'", "no package of that name is approved", "use `fetch`", "npm:axios"),
     ("import x from 'node:net'", "no such module of Node", "raw sockets", None),
     ("import x from 'child_process'", "no such module of Node", "processes", None),
     ("import x from './docx/helpers/y.mjs'", "no module of the project", f"did you mean `{SKILL}`?", None),

@@ -198,9 +198,9 @@ def test_what_may_stand_is_left_alone(text: str) -> None:
 
 # text, line, column of the name, the name in the message, part of the hint
 IMPORTS: list[tuple[str, int, int, str, str]] = [
-    ("import requests", 1, 8, "`requests`", "use `await fetch(url)` or `urllib.request`"),
-    ("import json, httpx as h", 1, 14, "`httpx`", "use `await fetch(url)` or `urllib.request`"),
-    ("x = 1\nfrom aiohttp import ClientSession", 2, 6, "`aiohttp`", "use `await fetch(url)` or `urllib.request`"),
+    ("import requests", 1, 8, "`requests`", "use `(await fetch(url)).text()` or `urllib.request`"),
+    ("import json, httpx as h", 1, 14, "`httpx`", "use `(await fetch(url)).text()` or `urllib.request`"),
+    ("x = 1\nfrom aiohttp import ClientSession", 2, 6, "`aiohttp`", "use `(await fetch(url)).text()` or `urllib.request`"),
     ("import numpy as np", 1, 8, "`numpy`", "approve pypi:numpy"),
     ("from pandas.io import json", 1, 6, "`pandas.io`", "approve pypi:pandas"),
     ("import matplotlib.pyplot as plt", 1, 8, "`matplotlib.pyplot`", "emit"),

@@ -33,14 +33,14 @@ SEED = bytes(range(32))
 ZYGOTE = """
 import os, signal, socket, sys
 import gloveport_guest
+exit_now, asked = os._exit, socket.socket(fileno=int(sys.argv[1]))  # preload() replaces both
 gloveport_guest.preload()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-asked = socket.socket(fileno=int(sys.argv[1]))
 asked.send(b"!")
 while True:
     data, fds, _, _ = socket.recv_fds(asked, 1, 1)
     if not data:
-        os._exit(0)
+        exit_now(0)
     child = os.fork()
     if not child:
         break
@@ -188,6 +188,7 @@ TOOLS: dict[str, Callable[[list[Any]], Any]] = {
     "never": lambda args: HOLD,
     "search": lambda args: [{"path": "add"}],
     "raw": lambda args: args,
+    "parameters": lambda args: ["a", "b"],
 }
 
 

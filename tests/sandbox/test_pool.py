@@ -120,3 +120,46 @@ async def test_runs_with_ever_other_memory_limits_close_idle_pools_and_no_pool_i
     finally:
         answer.set()
         await port.close()
+
+
+async def test_a_pool_that_nobody_uses_shrinks_and_its_next_taker_gets_a_worker_that_starts_alone() -> None:
+    started: list[Worker] = []
+
+    async def start(launcher: Launcher) -> Worker:
+        started.append(await Worker.start(launcher))
+        return started[-1]
+
+    async def until_ready(count: int) -> None:
+        async with asyncio.timeout(60):
+            while pool.states != {"ready": count, "starting": 0, "wanted": 0}:  # noqa: ASYNC110 - it has no event for this
+                await asyncio.sleep(0.02)
+
+    pool = Pool(DENO.launch(ProcessOptions("deno")), size=2, minimum="kernel", start=start)
+    try:
+        await pool.open()
+        await until_ready(2)
+        pool._idle_timer._on_idle()
+        assert pool.states == {"ready": 0, "starting": 0, "wanted": 0}
+        pool.refill()  # as after a run that took longer than the pool was idle
+        assert pool.states["starting"] == 0
+        for warm in (False, True):
+            if warm:
+                pool.warm()
+                pool.warm()
+                assert pool.states["starting"] == 1
+            taking = asyncio.create_task(pool.take())
+            await asyncio.sleep(0)
+            assert pool.states["starting"] == 1
+            worker = await taking
+            assert worker.alive()
+            assert len(started) == 3
+            pool.replace(worker)
+            await until_ready(2)
+            pool._idle_timer._on_idle()
+            del started[2:]
+        pool.warm()
+        await until_ready(1)
+        pool.replace(await pool.take())
+        await until_ready(2)
+    finally:
+        await pool.close()

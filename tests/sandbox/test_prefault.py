@@ -84,7 +84,7 @@ def test_a_fork_that_takes_its_pages_pays_for_none_of_them_later() -> None:
         child = os.fork()
         if child == 0:
             if taken:
-                take()
+                take(prefault.ALL)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
             for page in range(PAGES):
                 memory[page * mmap.PAGESIZE] = 2

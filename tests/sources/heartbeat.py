@@ -2,9 +2,10 @@
 
 import asyncio
 import gc
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from fuzz.stall.standstill import Standstill
 
 MAX_STALL_SECONDS = 0.05
 
@@ -15,13 +16,12 @@ async def assert_no_stall() -> AsyncIterator[None]:
     await asyncio.to_thread(int)  # which loads what threads need
     gc.collect()
     gc.freeze()  # to collect what the tests have made before is not what is measured
-    longest, last = 0.0, time.process_time()
+    longest, standstill = 0.0, Standstill()
 
     async def beat() -> None:
-        nonlocal longest, last
+        nonlocal longest
         while True:
-            now = time.process_time()
-            longest, last = max(longest, now - last), now
+            longest = max(longest, standstill.lap())
             await asyncio.sleep(0.001)
 
     beating = asyncio.create_task(beat())

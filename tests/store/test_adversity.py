@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -14,7 +16,8 @@ from gloveport.errors import StoreError
 from gloveport.store import event_log
 from gloveport.store.database import open_database
 from gloveport.store.event_log import EventLog
-from gloveport.store.run_audit import RunAudit
+from gloveport.store.log_items import size_of
+from gloveport.store.run_audit import RunAudit, encoded
 from gloveport.store.run_recorder import NOT_RECORDED, RunRecorder
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.store.verification import damaged_payloads, verify
@@ -87,6 +90,49 @@ async def test_steps_that_a_locked_file_could_not_take_make_a_run_not_resumable(
     assert (run.obstacle, stored.recording(run).steps) == (NOT_RECORDED, ())
     await log.close()
     check(path)
+
+
+async def test_while_nothing_can_be_written_only_so_many_bytes_are_kept(
+    path: Path, stored: StoredRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(event_log, "MAX_KEPT_BYTES", 1_000_000)
+    log = EventLog(path)
+    recorder, audit = begin(log, "one")
+    await log.flush()
+    assert log._connection is not None
+    log._connection.execute("PRAGMA max_page_count = 1")
+    for number in range(10):
+        recorder.frame(b'["log","log","%d%b"]' % (number, b"x" * 100_000))
+        audit.call_ended(number, "ok", None, encoded("y" * 100_000))
+        with pytest.raises(StoreError, match="full"):
+            await log.flush()
+    while sum(map(size_of, tuple(log._waiting))) > 1_000_000:  # noqa: ASYNC110 - the thread tells nobody
+        await asyncio.sleep(0.01)
+    log._connection.execute("PRAGMA max_page_count = 1000000")
+    assert not await recorder.is_complete()
+    await log.close()
+    run = stored.find("one")
+    assert (run.obstacle, stored.recording(run).steps) == (NOT_RECORDED, ())
+    with closing(open_database(path)) as connection:
+        (lost,) = connection.execute("SELECT body FROM events WHERE kind = 'lost'").fetchall()
+    assert 1 <= json.loads(lost[0])["events"] <= 9
+    check(path)
+
+
+async def test_a_host_that_ends_while_nothing_can_be_written_says_what_is_lost(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = EventLog(path)
+    recorder, _ = begin(log, "one")
+    await log.flush()
+    assert log._connection is not None
+    log._connection.execute("PRAGMA max_page_count = 1")
+    recorder.frame(b'["log","log","%b"]' % (b"x" * 200_000))
+    await log.close()
+    (told,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert "full" in told
+    assert told.endswith("what was not written yet is not recorded")
 
 
 @pytest.mark.parametrize("jump", [-10 * 365 * 86400, 10 * 365 * 86400])

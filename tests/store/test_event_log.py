@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from gloveport.store import event_log
 from gloveport.store.contents import digest
 from gloveport.store.database import open_database
 from gloveport.store.event_log import EventLog
+from gloveport.store.reading import events, last_events, open_for_reading
 from gloveport.store.verification import AuditReport, damaged_payloads, verify
 
 
@@ -74,6 +76,43 @@ async def test_events_are_kept_in_order_with_their_payloads(path: Path) -> None:
     assert report.events == 54  # with opened, linked and closed
     with pytest.raises(StoreError, match="closed"):
         log.append("late", {})
+
+
+async def test_the_last_events_are_those_that_reading_all_ends_with(path: Path) -> None:
+    log = EventLog(path)
+    for number in range(400):
+        about = {"run": f"r{number % 7}", "call": number // 7}
+        log.append("call-started", {**about, "tool": f"shop.{number % 3}"})
+        log.append("call-ended", {**about, "status": "ok"})
+    await log.append_now("run-ended", {"run": "r1"})
+    await log.close()
+    filters: list[dict[str, Any]] = [{}, {"run": "r1"}, {"kind": "call-*"}, {"kind": "run-ended"}, {"tool": "shop.1"}]
+    with closing(open_for_reading(path)) as connection:
+        for which in (*filters, {"kind": "call-ended", "run": "r2"}, {"kind": "call-ended", "tool": "shop.2"}):
+            before, last = None, list(events(connection, **which))
+            for _ in range(3):
+                page = last_events(connection, 30, before=before, **which)
+                assert page == last[-30:], which
+                last = last[:-30]
+                if not last:
+                    break
+                before = (page[0].at, page[0].chain, page[0].number)
+
+
+async def test_a_page_of_events_takes_the_same_however_many_there_are(path: Path) -> None:
+    log = await record(path, 200)
+    steps: list[int] = []
+    for _ in range(2):
+        with closing(open_for_reading(path)) as connection:
+            steps.append(0)
+            connection.set_progress_handler(lambda: steps.append(steps.pop() + 1), 50)
+            assert len(last_events(connection, 20)) == 20
+            connection.set_progress_handler(None, 0)
+        for number in range(20_000):
+            log.append("call", {"number": number})
+        await log.append_now("call", {"number": 0})
+    await log.close()
+    assert 0 < steps[1] < steps[0] * 2
 
 
 def test_only_its_owner_can_read_the_file(path: Path) -> None:

@@ -21,7 +21,8 @@ REPOSITORY = Path(__file__).parents[2]
 TOOLS = str(Path(__file__).with_name("some_tools.py"))
 COMMAND = (sys.executable, "-m", "gloveport.surfaces.cli.main")
 PATIENT_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("patient_command.py")))
-DEADLINE = 60.0
+DEADLINE = 240.0
+PASSED_ON = ("PATH", "HOME", "CANARY_SECRETS")
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class Finished:
 
 def environment(**changes: str) -> dict[str, str]:
     """Return an environment without variables that decide about colours."""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME") or name.startswith("XDG_")}
-    return {**kept, "PYTHONPATH": str(REPOSITORY / "src"), "TERM": "xterm-256color", "LANG": "C.UTF-8", **changes}
+    kept = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("XDG_")}
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(REPOSITORY / "src"))))
+    return {**kept, "PYTHONPATH": path, "TERM": "xterm-256color", "LANG": "C.UTF-8", **changes}
 
 
 def gloveport(

@@ -1,8 +1,14 @@
 """The lines that a server prints for runs and calls."""
 
 import io
+import shlex
+import subprocess
+import sys
 import threading
 from datetime import datetime
+from pathlib import Path
+
+import pytest
 
 from gloveport.surfaces.activity_log import MAX_QUEUED_LINES, Activity, ActivityLog
 from gloveport.surfaces.terminal import Stream
@@ -69,3 +75,17 @@ def test_a_reader_that_stops_stops_nothing_and_learns_how_many_lines_it_lost() -
     log.close()
     assert file.getvalue().count("shop.orders.list") == MAX_QUEUED_LINES + 1
     assert file.getvalue().endswith("\n7 lines were lost\n")
+
+
+@pytest.mark.integration
+def test_a_warning_shows_its_commands_as_they_work_when_pasted_and_hides_no_character() -> None:
+    script = (
+        "import logging\n"
+        "from gloveport.surfaces.activity_log import log_warnings\n"
+        "log_warnings()\n"
+        "logging.getLogger('gloveport').warning('\\x1b[2Jmissing; `%s` installs it', 'pip install x')\n"
+    )
+    command, place = [sys.executable, "-c", script], {"PATH": ""}
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd="/usr", env=place).stderr
+    pip = shlex.quote(str(Path(sys.executable).with_name("pip")))
+    assert shown == f"WARNING gloveport: \\x1b[2Jmissing; `{pip} install x` installs it\n"

@@ -7,17 +7,20 @@ import math
 import re
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from gloveport import Gloveport, OptionError, SourceConfig
+from gloveport import Gloveport, OptionError, SourceConfig, ToolError
 from gloveport.catalog import Catalog
 from gloveport.surfaces.agents.result_store import MAX_RESULTS, ResultStore
 from gloveport.surfaces.agents.tool_descriptions import INSTRUCTIONS
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
+from gloveport.surfaces.documents import failure_document
 from gloveport.types import Event, Tool
+from tests.packages.approved import Approved
 
 
 class Many:
@@ -52,6 +55,39 @@ def fits(tools: AgentTools, name: str, answer: AgentAnswer) -> bool:
     return jsonschema_rs.validator_for(dict(schema)).is_valid(json.loads(json.dumps(answer.data)))
 
 
+@pytest.mark.integration
+async def test_the_data_of_an_error_is_what_the_tool_answered_or_none_wherever_it_is_seen() -> None:
+    def answers(data: Any) -> None:
+        raise ToolError("no", code="busy", data=data)
+
+    def says_nothing() -> None:
+        raise ToolError("no", code="busy")
+
+    def breaks() -> None:
+        raise ValueError("no")
+
+    calls: list[tuple[str, str, Any]] = [
+        ("answers({data: {after: [1, 2]}})", "answers(data={'after': [1, 2]})", {"after": [1, 2]}),
+        ("answers({data: 'later'})", "answers(data='later')", "later"),
+        ("says_nothing()", "says_nothing()", None),
+        ("breaks()", "breaks()", None),
+        ("says_nothing({wrong: 1})", "says_nothing(wrong=1)", None),
+    ]
+    async with Gloveport(tools=[answers, says_nothing, breaks]) as port:
+        agent = AgentTools(port)
+        for typescript, python, data in calls:
+            caught = await port.run(f"try {{ await tools.local.{typescript} }} catch (e) {{ return [e.data] }}")
+            assert caught.value == [data], typescript
+            program = f"try:\n    await tools.{python}\nexcept ToolError as e:\n    found = [e.data]\nfound"
+            assert (await port.run(program, language="python")).value == [data], python
+            failed = await port.run(f"await tools.{typescript}")
+            assert failed.error is not None
+            assert failed.error.data == data, typescript
+            assert failure_document(failed.error)["data"] == data
+            answer = await agent.call("execute", {"code": f"await tools.{typescript}"})
+            assert answer.data["error"].get("data") == data, typescript
+
+
 @pytest.mark.parametrize(
     "sources",
     [
@@ -72,6 +108,29 @@ def test_what_an_agent_always_carries_stays_small_whatever_is_connected(sources:
         left_out = re.search(r"- and (\d+) more", search)
         assert left_out
         assert search.count("\n- source_") + int(left_out[1]) == len(sources)
+
+
+def test_an_agent_reads_what_it_may_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text(
+        '[packages]\nmodules = "."\n[agents.few]\npackages = ["npm:leaf", "npm:gone"]\n[agents.none]\npackages = []\n'
+    )
+    approved = Approved()
+    approved.add("leaf@1.0.0", {})
+    approved.add("tree@1.0.0", {}, "leaf@1.0.0")
+    approved.add("pypi:rows@1.0", {})
+
+    def told(agent: str, config: Path | None = settings) -> str:
+        return AgentTools(Gloveport(config=config), agent=agent).descriptions()[2].description
+
+    assert "- Packages: npm:tree, pypi:rows. Modules of the project are below /root/skills." in told("default")
+    assert "- Packages: npm:leaf. Modules" in told("few")
+    assert "- No packages. Modules" in told("none")
+    for number in range(60):
+        approved.add(f"pypi:package-{number:02}@1.0", {})
+    assert re.search(r"- Packages: npm:tree, pypi:package-00, .* and \d+ more\.$", told("default", None))
+    assert weight(AgentTools(Gloveport(sources=[Many("large", 5000, "A large catalog " * 40)]))) <= 3500
 
 
 async def test_a_source_that_can_not_be_opened_is_named_and_the_others_work(port: Gloveport) -> None:

@@ -114,6 +114,26 @@ async def test_a_program_runs_and_is_kept_with_its_calls(served: Served) -> None
     assert "setting" not in failed["error"]
 
 
+async def test_a_run_that_was_just_accepted_is_there_with_its_program(served: Served) -> None:
+    for n in range(5):
+        _, accepted = await _run(served.default, f"{n}", wait=False, input={"n": n}, id=f"begun-{n}")
+        reply = await served.default.get(f"/v1/runs/{accepted['run']}")
+        assert (reply.status_code, reply.json().get("code")) == (200, f"{n}"), reply.text
+        assert (await served.reader.get(f"/v1/runs/{accepted['run']}")).status_code == 404
+    kept = await _until(served.default, "begun-4", "completed")
+    assert kept["input"] == {"n": 4}
+    _, without = await _run(served.default, "1")
+    assert "input" not in (await served.default.get(f"/v1/runs/{without['run']}")).json()
+
+
+async def test_a_run_that_goes_on_has_an_outcome_that_waits_for_nobody(served: Served) -> None:
+    code = "await new Promise((done) => setTimeout(done, 60000))"
+    run = (await served.default.post("/v1/runs", json={"code": code, "wait": False})).json()["run"]
+    found = (await served.default.get(f"/v1/runs/{run}")).json()
+    assert (found["run"]["status"], found["outcome"]["status"], found["outcome"]["waiting"]) == ("running", "running", [])
+    assert (await served.default.post(f"/v1/runs/{run}/cancel", json={})).json()["status"] == "cancelled"
+
+
 async def test_the_same_id_starts_a_program_once(served: Served) -> None:
     both = await asyncio.gather(*(_run(served.default, "Math.random()", id="once-1") for _ in range(2)))
     again = await _run(served.default, "Math.random()", id="once-1")
@@ -123,6 +143,26 @@ async def test_the_same_id_starts_a_program_once(served: Served) -> None:
     assert (status, other["error"]["code"]) == (409, "run-id-taken")
     status, foreign = await _run(served.reader, "Math.random()", id="once-1")
     assert (status, foreign["error"]["code"]) == (409, "run-id-taken")
+
+
+async def test_the_same_id_is_refused_for_another_request(served: Served) -> None:
+    asked: dict[str, Any] = {"code": "input.n + 1", "input": {"n": 1, "m": 2}, "limits": {"max_calls": 5}}
+    status, first = await _run(served.default, **asked, id="asked-1")
+    assert (status, first["value"]) == (200, 2)
+    same = {"input": {"m": 2, "n": 1}, "language": "typescript", "mode": "run", "wait": False}
+    assert (await _run(served.default, **{**asked, **same}, id="asked-1"))[1]["value"] == 2
+    others: list[dict[str, Any]] = [{"input": {"n": 2, "m": 2}}, {"limits": {}}, {"env": {"A": "1"}}, {"session": "s"}]
+    for other in (*others, {"language": "javascript"}, {"mode": "plan"}):
+        status, refused = await _run(served.default, **{**asked, **other}, id="asked-1")
+        assert (status, refused["error"]["code"]) == (409, "run-id-taken"), other
+
+
+async def test_the_store_knows_what_was_asked_for(served: Served) -> None:
+    code = "emit('x'.repeat(200_000)); input"  # its outcome is left to the store
+    assert (await _run(served.default, code, input=1, id="asked-2"))[0] == 200
+    assert (await _run(served.default, code, input=1, id="asked-2"))[1]["value"] == 1
+    status, refused = await _run(served.default, code, input=2, id="asked-2")
+    assert (status, refused["error"]["code"]) == (409, "run-id-taken")
 
 
 async def test_a_run_is_followed_from_any_event_on_and_cancelled(served: Served) -> None:
@@ -168,6 +208,10 @@ async def test_a_person_answers_over_http_and_no_agent_can(served: Served) -> No
     listed = (await served.approver.get("/v1/approvals")).json()["approvals"]
     (request,) = [one for one in listed if one["run"] == outcome["run"]]
     assert (request["tool"], request["args"]) == ("local.pay", {"amount": 7})
+    early = await served.admin.post(f"/v1/runs/{outcome['run']}/rollback", json={})
+    assert (early.status_code, early.json()["error"]["code"]) == (409, "run-unfinished")
+    unplanned = await served.admin.post(f"/v1/runs/{outcome['run']}/apply", json={})
+    assert (unplanned.status_code, unplanned.json()["error"]["code"]) == (404, "not-found")
     answer = {"approve": True, "requests": {request["id"]: request["digest"]}}
     for agent in (served.default, served.reader):
         for reply in (await agent.get("/v1/approvals"), await agent.post("/v1/approvals/answer", json=answer)):
@@ -182,13 +226,29 @@ async def test_a_person_answers_over_http_and_no_agent_can(served: Served) -> No
     assert paid == [7]
 
 
-def test_an_agent_is_told_the_command_that_signs_in_and_no_other_setting() -> None:
+async def test_a_list_of_what_waits_is_sent_again_only_when_it_has_changed(served: Served) -> None:
+    listed = await served.approver.get("/v1/approvals")
+    known = {"If-None-Match": listed.headers["ETag"]}
+    same = await served.approver.get("/v1/approvals", headers=known)
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", listed.headers["ETag"])
+    for agent in (served.default, served.reader):
+        assert (await agent.get("/v1/approvals", headers=known)).status_code == 403
+    _, outcome = await _run(served.default, "await tools.pay({amount: 7})")
+    (id,) = outcome["waiting"]
+    other = await served.approver.get("/v1/approvals", headers=known)
+    assert (other.status_code, [one["id"] for one in other.json()["approvals"]]) == (200, [id])
+    answer = {"approve": False, "requests": {id: other.json()["approvals"][0]["digest"]}}
+    assert (await served.approver.post("/v1/approvals/answer", json=answer)).status_code == 200
+
+
+async def test_an_agent_is_told_the_command_that_signs_in_and_no_other_setting() -> None:
     setting = "run `gloveport auth login shop` or set GLOVEPORT_SHOP_TOKEN"
     error = Failure("auth-required", "ToolError", "not signed in", hint="Ask.", setting=setting, origin="gloveport")
-    shown = shown_outcome(Outcome("run", "failed", error=error), Caller("default", "agent"))["error"]
+    shown = (await shown_outcome(Outcome("run", "failed", error=error), Caller("default", "agent")))["error"]
     assert shown["hint"] == "Ask the user to run `gloveport auth login shop`."
     assert "GLOVEPORT_SHOP_TOKEN" not in str(shown)
-    lied = shown_outcome(Outcome("run", "failed", error=replace(error, origin="tool")), Caller("default", "agent"))["error"]
+    outcome = Outcome("run", "failed", error=replace(error, origin="tool"))
+    lied = (await shown_outcome(outcome, Caller("default", "agent")))["error"]
     assert lied["hint"] == "Ask.", "no tool names a command for the user"
 
 
@@ -210,6 +270,25 @@ async def test_an_agent_sees_its_own_runs_and_tools_only(served: Served) -> None
     for role, code in (("approver", 403), ("admin", 403)):
         mcp = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         assert (await getattr(served, role).post("/mcp", json=mcp)).status_code == code
+
+
+async def test_runs_are_found_by_what_lists_show_of_them(served: Served) -> None:
+    code = "import x from 'y'\n\n/* Pays what is due */\nawait tools.nothing()"
+    _, failed = await _run(served.default, code, id="Found-1")
+    await _run(served.reader, "1", id="found-2")
+
+    async def found(client: Any, search: str) -> list[str]:
+        reply = await client.get("/v1/runs", params={"search": search})
+        return [run["run"] for run in reply.json()["runs"]]
+
+    assert await found(served.admin, "found-") == ["found-2", "Found-1"]
+    assert await found(served.admin, "ound-") == []
+    assert await found(served.admin, "READER") != []
+    assert "Found-1" in await found(served.admin, failed["error"]["code"][1:])
+    assert await found(served.reader, "found-") == ["found-2"]  # what belongs to others is not there (M11)
+    [run] = (await served.admin.get("/v1/runs", params={"search": "Found-1"})).json()["runs"]
+    assert run["title"] == "Pays what is due"
+    assert (await served.admin.get("/v1/runs/Found-1")).json()["run"] == run
 
 
 async def test_pages_of_runs_follow_each_other_and_miss_none(served: Served) -> None:
@@ -240,6 +319,8 @@ async def test_pages_of_runs_follow_each_other_and_miss_none(served: Served) -> 
         ({"code": 5}, "code"),
         ({"agent": "reader"}, "agent"),
         ({"id": "../x"}, "id"),
+        ({"packages": ["zod"]}, "does not say where the package comes from"),
+        ({"packages": ["npm:../x"]}, "is not the name of a package"),
         ({"engine": "nope"}, "engine"),
     ],
 )
@@ -276,6 +357,28 @@ async def test_admins_make_tokens_and_see_the_record(served: Served) -> None:
     assert (await served.admin.get("/v1/audit/verification")).json()["intact"] is True
 
 
+async def test_agents_are_listed_with_what_they_see_also_those_without_a_token(served: Served) -> None:
+    await served.admin.post("/v1/agents", json={"name": "stranger"})
+    found = {
+        (one["name"], one["role"]): (one["created"] is not None, one["configured"], one["tools"], one["limits"])
+        for one in (await served.admin.get("/v1/agents")).json()["agents"]
+    }
+    assert found["default", "agent"] == (False, True, ["*"], {})
+    assert found["reader", "agent"] == (True, True, ["local.read"], {"wall_seconds": 20})
+    assert found["stranger", "agent"] == (True, False, [], {})
+    assert found["root", "admin"] == (True, False, [], {})
+    await served.admin.delete("/v1/agents/agent/stranger")
+
+
+async def test_the_record_is_filtered_by_kind_and_names_the_tool_of_each_call(served: Served) -> None:
+    _, outcome = await _run(served.default, "await tools.read()")
+    about = {"run": outcome["run"]}
+    events = (await served.approver.get("/v1/audit", params={**about, "kind": "call-*"})).json()["events"]
+    assert [(one["kind"], one["tool"]) for one in events] == [("call-started", "local.read"), ("call-ended", "local.read")]
+    events = (await served.approver.get("/v1/audit", params={**about, "kind": "run-ended"})).json()["events"]
+    assert [(one["kind"], one["tool"]) for one in events] == [("run-ended", None)]
+
+
 async def test_what_is_not_there_is_said_in_one_shape(served: Served) -> None:
     for method, path, status, code in (
         ("GET", "/v1/nothing", 404, "not-found"),
@@ -288,6 +391,14 @@ async def test_what_is_not_there_is_said_in_one_shape(served: Served) -> None:
         document = reply.json()
         assert (reply.status_code, document["ok"], document["error"]["code"]) == (status, False, code), path
     assert (await served.default.get("/v1/runs", headers={"Authorization": "Bearer x"})).status_code == 401
+    for path, body in (
+        ("/v1/runs", {"code": "1", "engine": "remote-quickjs"}),
+        ("/v1/changes/accept", {"source": "none", "digest": ""}),
+        ("/v1/sources/none/remove", {}),
+        ("/v1/sources", {"what": "x", "kind": "none"}),
+    ):
+        reply = await served.admin.post(path, json=body)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (404, "not-found"), reply.text
 
 
 async def test_the_document_of_the_api_names_every_endpoint_and_its_answers_fit(served: Served) -> None:
@@ -299,6 +410,13 @@ async def test_the_document_of_the_api_names_every_endpoint_and_its_answers_fit(
         reply = await served.admin.get(path)
         schema = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         jsonschema_rs.validate({**schema, "components": document["components"]}, reply.json())
+    posted = {path: operations["post"] for path, operations in document["paths"].items() if "post" in operations}
+    optional = [path for path, one in posted.items() if "requestBody" in one and not one["requestBody"]["required"]]
+    assert {"/v1/sign-in", "/v1/sign-out", "/v1/runs/{run}/replay"} <= set(optional)
+    assert "/v1/runs" not in optional
+    (part,) = [one for one in document["paths"]["/v1/sessions/{session}"]["delete"]["parameters"] if one["in"] == "path"]
+    assert not jsonschema_rs.is_valid(part["schema"], "no name")
+    assert (await served.default.post("/v1/sign-out")).status_code == 200
 
 
 async def test_an_admin_saves_a_run_as_a_snippet_that_programs_call(served: Served) -> None:
@@ -315,6 +433,8 @@ async def test_an_admin_saves_a_run_as_a_snippet_that_programs_call(served: Serv
     gone = await served.admin.post("/v1/snippets", json={**body, "run": ran["run"][:8]})
     assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not-found")
     _, failed = await _run(served.default, "throw new Error('no')")
-    refused = await served.admin.post("/v1/snippets", json={"run": failed["run"], "name": "other"})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "not-savable")
+    _, listed = await _run(served.default, "input[0]", input=["no object"])
+    for unfit in (failed, listed):
+        refused = await served.admin.post("/v1/snippets", json={"run": unfit["run"], "name": "other"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "not-savable")
     assert (await served.admin.delete("/v1/snippets/shout")).status_code == 200

@@ -351,6 +351,14 @@ def test_a_rule_that_asks_is_what_is_to_be_changed_and_one_that_does_not_apply_i
     assert "policy set allow" not in done.err and 'setting: change the rule `ask = "shop.*"` in ' in done.err
 
 
+def test_a_call_that_the_rules_allow_but_not_after_what_was_read_names_the_command_that_shows_it(tools: Path) -> None:
+    assert gloveport("policy", "set", "allow", "shop.*", "--yes").code == 0
+    done = gloveport("run", "-e", f"await tools.shop.mail();\n{PAY}", "--tools", str(tools))
+    assert (done.code, made(tools)) == (5, [])
+    assert "policy set allow" not in done.err
+    assert "setting: `gloveport policy explain shop.pay` shows what was read before" in done.err
+
+
 def test_a_tool_that_is_called_by_hand_asks_too(tools: Path) -> None:
     assert gloveport("add", str(tools), "--yes").code == 0
     done = gloveport("tools", "call", "shop.pay", "amount=5")
@@ -366,7 +374,8 @@ def test_a_tool_that_is_called_by_hand_asks_too(tools: Path) -> None:
 def test_an_answer_from_another_terminal_closes_the_question(tools: Path) -> None:
     with running(tools, PAY) as screen:
         screen.until(ASKS)
-        waiting = gloveport("approvals", "list", "--json").document["waiting"]
+        while not (waiting := gloveport("approvals", "list", "--json").document["waiting"]):
+            pass  # the question may be on the screen before the request is on the disk
         with terminal("approvals", "approve", waiting[0]["id"], "--yes", NO_COLOR="1") as other:
             assert other.rest()[0] == 0
         code, rest = screen.rest()

@@ -89,6 +89,30 @@ def test_wrong_names_and_dates_are_explained() -> None:
     assert gloveport("auth", "add", "shop", "--origin", "javascript:x", stdin="x").code == 2
 
 
+def test_a_slot_that_the_source_does_not_have_is_refused_with_those_that_it_has() -> None:
+    refused = gloveport("auth", "add", "shop.bearer", stdin="x")
+    assert refused.code == 2
+    assert "the source shop has no credential slot `bearer`" in refused.err
+    assert "it has `shop.token`" in refused.err
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Bar", "version": "1"},
+        "servers": [{"url": "https://bar.test"}],
+        "components": {"securitySchemes": {"barKey": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "security": [{"barKey": []}],
+        "paths": {"/drinks": {"get": {"operationId": "drinks"}}},
+    }
+    Path("bar.json").write_text(json.dumps(document))
+    Path("bar.toml").write_text('[sources.bar]\nopenapi = "bar.json"\nbase_url = "https://bar.test"\n')
+    trusted = gloveport("tools", "trust", "bar", "--yes", "--config", "bar.toml")
+    assert trusted.code == 0, trusted.err
+    refused = gloveport("auth", "add", "bar.barkey", "--config", "bar.toml", stdin="x")
+    assert (refused.code, "did you mean `barKey`?" in refused.err) == (2, True), refused.err
+    assert stored() == []
+    added = gloveport("auth", "add", "bar.barKey", "--config", "bar.toml", stdin="x")
+    assert (added.code, stored()[0]["name"]) == (0, "bar.barKey"), added.err
+
+
 def test_a_missing_credential_ends_with_4_and_the_command_that_adds_it() -> None:
     missing = gloveport("auth", "test", "shop")
     assert missing.code == 4
@@ -112,11 +136,30 @@ def test_a_source_of_a_project_gets_no_stored_credential_before_it_is_trusted() 
     assert (denied.code, f"is for {ORIGIN}, not for https://evil.test" in denied.err) == (3, True)
 
 
+async def signed_in(*args: str) -> tuple[str, str]:
+    """Sign in as a person at a terminal does; return what was asked, and the link."""
+    terminal = await asyncio.to_thread(Terminal, "auth", "login", *args, "--no-browser")
+    try:
+        question = await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")
+        terminal.press(b"y\r")
+        text = await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
+        egress = Egress()
+        page = await egress.send(Request("GET", text.split("sign in: ")[1].strip()), LOCAL)
+        await egress.close()
+        assert page.status == 200 and b"You are signed in" in page.body
+        code, rest = await asyncio.to_thread(terminal.rest)
+    finally:
+        terminal.close()
+    assert code == 0 and "canary" not in question + text + rest, rest
+    return " ".join(question.split()), text
+
+
 async def test_a_source_is_added_before_anybody_has_signed_in_to_it() -> None:
     async with authorizing() as server:
         added = await asyncio.to_thread(gloveport, "add", f"{server.origin}/mcp", "--name", "it", "--private", "--yes")
     assert (added.code, "next: gloveport auth login it" in added.err) == (0, True), added.err
     assert "its tools are known after you have signed in" in added.err
+    assert "reads data of yours" not in added.err  # with an account, its tools are private anyway
     assert "[sources.it]" in await asyncio.to_thread(Path("gloveport.toml").read_text)
 
 
@@ -138,20 +181,8 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
         secret = ("--client-id", "x", "--client-secret", "--yes")
         given = await asyncio.to_thread(gloveport, "auth", "login", "shop", *secret, stdin="canary")
         assert (given.code, "needs --issuer" in given.err, server.requests) == (2, True, [])
-        terminal = await asyncio.to_thread(Terminal, "auth", "login", "shop", "--no-browser")
-        try:
-            question = await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")
-            assert f"signs in at {server.origin}" in question
-            terminal.press(b"y\r")
-            text = await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
-            egress = Egress()
-            page = await egress.send(Request("GET", text.split("sign in: ")[1].strip()), LOCAL)
-            await egress.close()
-            assert page.status == 200 and b"You are signed in" in page.body
-            code, rest = await asyncio.to_thread(terminal.rest)
-        finally:
-            terminal.close()
-        assert code == 0 and "canary" not in question + text + rest
+        question, _ = await signed_in("shop")
+        assert f"signs in at {server.origin}" in question
         listed = await asyncio.to_thread(gloveport, "auth", "list", "--json")
         assert json.loads(listed.out)["credentials"][0]["issuer"] == server.origin and "canary" not in listed.out
         terminal = await asyncio.to_thread(
@@ -169,12 +200,17 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
 def definition(origin: str, page: str, token: str) -> str:
     """A definition that names an authorization server, which may be anybody's."""
     flow = {"authorizationUrl": page, "tokenUrl": token, "scopes": {"everything": "All of it"}}
+    return defined(origin, {"type": "oauth2", "flows": {"authorizationCode": flow}})
+
+
+def defined(origin: str, scheme: dict[str, object]) -> str:
+    """A definition with one security scheme."""
     return json.dumps(
         {
             "openapi": "3.1.0",
             "info": {"title": "Shop", "version": "1"},
             "servers": [{"url": origin}],
-            "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": flow}}}},
+            "components": {"securitySchemes": {"login": scheme}},
             "security": [{"login": []}],
             "paths": {"/mcp": {"get": {"operationId": "hello", "responses": {"200": {"description": "Hello"}}}}},
         }
@@ -194,19 +230,34 @@ async def test_a_person_confirms_the_authorization_server_that_only_a_definition
         await asyncio.to_thread(file.write_text, definition(server.origin, page, token))
         unasked = await asyncio.to_thread(gloveport, "auth", "login", "shop", "--client-id", "me", "--yes")
         assert (unasked.code, "nobody can answer" in unasked.err, server.requests) == (2, True, []), unasked.err
-        terminal = await asyncio.to_thread(Terminal, "auth", "login", "shop", "--client-id", "me", "--no-browser", "--yes")
-        try:
-            question = " ".join((await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")).split())
-            assert f"the definition of shop alone names the page {page}, and tokens from {token}." in question
-            terminal.press(b"y\r")
-            text = await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
-            egress = Egress()
-            await egress.send(Request("GET", text.split("sign in: ")[1].strip()), LOCAL)
-            await egress.close()
-            code, rest = await asyncio.to_thread(terminal.rest)
-        finally:
-            terminal.close()
-        assert code == 0, rest
+        question, text = await signed_in("shop", "--client-id", "me", "--yes")
+        assert f"the definition of shop alone names the page {page}, and tokens from {token}." in question
         assert "everything" not in text  # a definition does not choose what an account may do
+        called = await asyncio.to_thread(gloveport, "tools", "call", "shop.mcp.hello")
+        assert (called.code, "•••" in called.out, "canary" in shown(called)) == (0, True, False), called.err
+
+
+@pytest.mark.parametrize("named", ["by relative URLs", "as an issuer"])
+async def test_a_definition_names_its_authorization_server(settings: Path, named: str) -> None:
+    async with authorizing() as server, authorizing() as other:
+        server.challenge = other.described = other.challenge = False
+        other.access = server.access
+        if named == "as an issuer":
+            url = f"{server.origin}/.well-known/openid-configuration"
+            text = defined(other.origin, {"type": "openIdConnect", "openIdConnectUrl": url})
+            service = other
+        else:
+            server.described = False
+            text = definition("/", "authorize", "token")  # as FastAPI writes them
+            service = server
+        file = settings.with_name("shop.json")
+        source = f'[sources.shop]\nopenapi = "{file}"\nbase_url = "{service.origin}"\nallow_private = true\n'
+        await asyncio.to_thread(settings.write_text, source)
+        await asyncio.to_thread(file.write_text, text)
+        unasked = await asyncio.to_thread(gloveport, "auth", "login", "shop", "--client-id", "me", "--yes")
+        assert (unasked.code, "nobody can answer" in unasked.err, server.requests) == (2, True, []), unasked.err
+        question, link = await signed_in("shop", "--client-id", "me")
+        assert f"the page {server.origin}/authorize, and tokens from {server.origin}/token." in question
+        assert "resource=" not in link  # nobody has said that the server knows the service
         called = await asyncio.to_thread(gloveport, "tools", "call", "shop.mcp.hello")
         assert (called.code, "•••" in called.out, "canary" in shown(called)) == (0, True, False), called.err

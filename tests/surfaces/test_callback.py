@@ -229,7 +229,7 @@ async def test_the_given_timeout_counts_for_a_callback_too_and_a_call_of_a_run_t
     assert outcome["error"]["code"] == "time-limit"
     assert 0.7 <= time.monotonic() - began < 5
     assert len(served.caller.of("late-1")) == 1
-    again = (await served.run("late-1", "await tools.pay()", "/", timeoutMs=700)).json()  # the same request
+    again = (await served.run("late-1", "await tools.pay()", "/hang", timeoutMs=700)).json()  # the same request
     assert (again["error"]["code"], len(served.caller.of("late-1"))) == ("time-limit", 1)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.cli.file_change import FileChange, read_text
+from gloveport.surfaces.file_change import FileChange, read_text
 
 
 def test_line_ends_and_byte_order_marks_come_through(tmp_path: Path) -> None:

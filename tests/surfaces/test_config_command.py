@@ -11,6 +11,7 @@ from tests.surfaces.command import gloveport
 
 SETTINGS = "[limits]\nmemory_mb = 4096\nmax_calls = 3\n[sandbox]\nallow_eval = true\n"
 PROGRAM = ("run", "-e", "eval('1 + 1')")
+POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 
 pytestmark = pytest.mark.integration
 
@@ -75,8 +76,12 @@ def test_hostile_text_in_a_setting_is_shown_harmless(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "command", "problem"),
     [
-        ("XDG_CONFIG_HOME", ("tools", "list"), "the settings in {} can't be read: Permission denied"),
-        ("XDG_DATA_HOME", ("audit", "verify"), "{}/store.sqlite can't be used: Permission denied"),
+        ("XDG_CONFIG_HOME", ("tools", "list"), "bad-option: the settings in {} can't be read: Permission denied"),
+        ("XDG_DATA_HOME", ("serve", "--port", "0"), "bad-option: {}/token can't be used: Permission denied"),
+        *(
+            ("XDG_DATA_HOME", command, "store-unavailable: the store {}/store.sqlite can't be opened: Permission denied")
+            for command in (("audit", "verify"), ("runs", "list"), ("agents", "list"), ("runs", "show", "abc"))
+        ),
     ],
 )
 def test_a_folder_of_the_user_that_cannot_be_read_is_named(
@@ -85,10 +90,25 @@ def test_a_folder_of_the_user_that_cannot_be_read_is_named(
     closed = folder.parent / variable / "gloveport"
     closed.mkdir(parents=True)
     closed.chmod(0)
-    powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
     try:
-        refused = gloveport(*command, prefix=powerless)
+        refused = gloveport(*command, prefix=POWERLESS)
     finally:
         closed.chmod(0o700)
-    assert (refused.code, refused.err.splitlines()[0]) == (2, f"✗ bad-option: {problem.format(closed)}")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2 if "bad-option" in problem else 1,
+        f"✗ {problem.format(closed)}",
+    )
     assert "  hint: let this user read " in refused.err
+
+
+def test_a_program_runs_where_nothing_can_be_stored(folder: Path) -> None:
+    closed = folder.parent / "XDG_DATA_HOME" / "gloveport"
+    closed.mkdir(parents=True)
+    closed.chmod(0)
+    try:
+        done = gloveport("run", "-e", "1 + 1", prefix=POWERLESS)
+    finally:
+        closed.chmod(0o700)
+    assert (done.code, done.out) == (0, "2\n")
+    assert "can't be opened: Permission denied" in done.err
+    assert "Traceback" not in done.err

@@ -13,9 +13,9 @@ import jsonschema_rs
 import pytest
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.cli.connect.clients import CLIENTS
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.connect.jsonc import parse
+from gloveport.surfaces.mcp_clients import CLIENTS
 from tests.surfaces.client_schemas import SCHEMAS
 from tests.surfaces.command import REPOSITORY, Finished, gloveport, terminal
 

@@ -51,6 +51,8 @@ async def test_a_client_gets_the_chosen_tools_and_no_other(way: str, mode: str) 
         assert wrong.is_error
         assert wrong.content[0].text.startswith("bad-arguments: ")
         assert "line 1" not in wrong.content[0].text, "the client has not seen the program"
+        assert "it takes city: string" in wrong.content[0].text
+        assert "tools.describe" not in wrong.content[0].text, "the client can't call it"
         failed = await client.call_tool("fail", {})
         assert (failed.is_error, "no luck" in failed.content[0].text) == (True, True)
         cut = await client.call_tool("many", {})

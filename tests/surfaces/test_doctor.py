@@ -1,5 +1,6 @@
 """`gloveport doctor` and `engines`: real self-tests, and proof that a self-test can fail."""
 
+import io
 import os
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from gloveport.sandbox.jail.strength import JailReport, Layer
 from gloveport.sandbox.self_test import ATTEMPTS, Canaries, EscapeAttempt, SelfTestResult, _judge, _lines, self_test_launch
 from gloveport.surfaces.cli.start import doctor
+from gloveport.surfaces.terminal import Stream
 from tests.surfaces.command import gloveport
 
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")
@@ -83,6 +85,19 @@ def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
     # A successful exec replaces the process that would report it; all other attempts are seen to escape.
     assert [attempt.name for attempt in attempts if not attempt.escaped] == ["execve"]
     assert b"deno " in done.stdout
+
+
+def test_no_detail_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    detail = "full: namespaces, a root filesystem of its own, Landlock and seccomp (the minimum is kernel)"
+    for columns, terminal in ((45, True), (100, False)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        out = io.StringIO()
+        doctor._row(
+            Stream(out, terminal, coloured=False), "✓", "strength", detail, "do this, then that, and `gloveport doctor`"
+        )
+        lines = out.getvalue().splitlines()
+        assert " ".join(out.getvalue().split()).startswith(f"✓ strength {detail} fix: do this")
+        assert all(len(line) <= columns for line in lines) or not terminal, lines
 
 
 def _proof(**changes: Any) -> SelfTestResult:

@@ -8,6 +8,7 @@ import gc
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import httpx2
 import orjson
 import pytest
 
-from gloveport import GloveportError, Outcome
+from gloveport import GloveportError, OptionError, Outcome
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.port import Gloveport
 from gloveport.policy.credentials import Secret
 from gloveport.sources.caller import MAX_KEPT_BYTES, CallerSources
 from gloveport.store.stored_runs import StoredRuns
+from gloveport.store.tokens import TokenStore
 from gloveport.surfaces import record_documents
 from gloveport.surfaces.http import admission as bounds
 from gloveport.surfaces.http.admission import Admission
@@ -35,10 +38,10 @@ LARGE = "emit('x'.repeat(100_000)); return Array.from({length: 20_000}, (_, i) =
 
 
 class Served:
-    """A server, and a client of the role host."""
+    """A server, a client of the role host, and the token of another."""
 
-    def __init__(self, url: str, http: httpx2.AsyncClient, admission: Admission) -> None:
-        self.url, self.http, self.admission = url, http, admission
+    def __init__(self, url: str, http: httpx2.AsyncClient, admission: Admission, another: str) -> None:
+        self.url, self.http, self.admission, self.another = url, http, admission, another
 
     async def run(self, code: str, **more: Any) -> httpx2.Response:
         """Run a program."""
@@ -50,15 +53,19 @@ class Served:
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     admission = Admission(2, 20)
-    port = Gloveport(store=tmp_path / "store.sqlite", spare=0)
+    settings = tmp_path / "gloveport.toml"
+    await asyncio.to_thread(settings.write_text, "[agents.another]\n")
+    port = Gloveport(config=settings, store=tmp_path / "store.sqlite", spare=0)
     listening = listen("127.0.0.1", 0, None)
-    check = TokenCheck(Secret(TOKEN, "token"), None, port.agent, own_role="host")
+    with closing(TokenStore(tmp_path / "store.sqlite")) as tokens:
+        another = tokens.add("another", "agent")
+    check = TokenCheck(Secret(TOKEN, "token"), tmp_path / "store.sqlite", port.agent, own_role="host")
     server = HttpServer(port, ServerNames(), check, admission, 30)
     serving = asyncio.create_task(server.serve(listening))
     headers = {"Authorization": f"Bearer {TOKEN}"}
     try:
         async with httpx2.AsyncClient(base_url=url_of(listening), trust_env=False, timeout=60, headers=headers) as http:
-            yield Served(url_of(listening), http, admission)
+            yield Served(url_of(listening), http, admission, another)
     finally:
         server.stop()
         server.stop()
@@ -97,18 +104,28 @@ async def test_requests_and_runs_that_hold_too_much_together_are_refused(
 
 
 @pytest.mark.integration
+async def test_a_caller_that_fills_the_server_leaves_a_place_to_another(served: Served) -> None:
+    endless = "await new Promise(() => setTimeout(() => 1, 60_000))"
+    replies = [(await served.run(endless, wait=False)).status_code for _ in range(22)]
+    assert replies == [202] * 21 + [429]
+    headers = {"Authorization": f"Bearer {served.another}"}
+    accepted = await served.http.post("/v1/runs", json={"code": "1", "wait": False}, headers=headers)
+    assert accepted.status_code == 202
+
+
+@pytest.mark.integration
 async def test_a_burst_of_runs_on_one_socket_is_admitted_one_by_one(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiling, most = 0, 0
     compile_tools = CallerSources.source
 
-    async def counted(sources: CallerSources, tools: Any) -> Any:
+    async def counted(sources: CallerSources, caller: str, tools: Any) -> Any:
         nonlocal compiling, most
         compiling += 1
         most = max(most, compiling)
         try:
-            return await compile_tools(sources, tools)
+            return await compile_tools(sources, caller, tools)
         finally:
             compiling -= 1
 
@@ -126,10 +143,45 @@ async def test_a_burst_of_runs_on_one_socket_is_admitted_one_by_one(
 
 
 async def test_the_tools_of_the_latest_callers_are_kept_within_a_number_of_bytes() -> None:
-    sources = CallerSources()
-    made = [await sources.source([{"name": f"tool{n}", "description": "d" * (MAX_KEPT_BYTES // 4)}]) for n in range(6)]
-    assert await sources.source([{"name": "tool5", "description": "d" * (MAX_KEPT_BYTES // 4)}]) is made[5]
-    assert await sources.source([{"name": "tool0", "description": "d" * (MAX_KEPT_BYTES // 4)}]) is not made[0]
+    sources = CallerSources(DefinitionTasks("kernel"))
+    made = [
+        await sources.source("far", [{"name": f"tool{n}", "description": "d" * (MAX_KEPT_BYTES // 4)}]) for n in range(6)
+    ]
+    assert await sources.source("far", [{"name": "tool5", "description": "d" * (MAX_KEPT_BYTES // 4)}]) is made[5]
+    assert await sources.source("far", [{"name": "tool0", "description": "d" * (MAX_KEPT_BYTES // 4)}]) is not made[0]
+
+
+@pytest.mark.integration
+async def test_hostile_schemas_of_a_caller_are_read_where_they_keep_nobody_waiting() -> None:
+    # In the thread for large values, which serves all runs, each of these took seconds.
+    entangled = {"not": {"oneOf": [{"pattern": "("}, {"not": {"$ref": "#"}}]}}
+    schema = {"type": "object", "properties": {f"p{n}": entangled for n in range(2000)}}
+    plain = {"name": "pay", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a+$"}}}}
+    tasks = DefinitionTasks("kernel")
+    try:
+        sources = CallerSources(tasks)
+        hostile = sources.source("evil", [{"name": f"t{n}", "inputSchema": schema} for n in range(10)])
+        refused, honest = await asyncio.gather(hostile, sources.source("far", [plain]), return_exceptions=True)
+        assert isinstance(refused, OptionError), refused
+        assert "takes too much CPU time" in refused.message
+        assert not isinstance(honest, BaseException), honest
+        [tool] = honest.tools()
+        assert tool.input_schema["properties"] == plain["inputSchema"]["properties"]
+        assert await sources.source("evil", [plain]) is honest
+    finally:
+        await tasks.close()
+
+
+@pytest.mark.parametrize(
+    "made", [[], [b"{}", b"{}"], [b"null"], [b"7"], [b"{"], [b"[" * 3000], [b'"' + b"x" * 300_000 + b'"']]
+)
+async def test_what_read_the_schemas_of_a_caller_may_be_hostile(made: list[bytes]) -> None:
+    class TakenOver:
+        async def run(self, *_: Any, **__: Any) -> list[bytes]:
+            return made
+
+    with pytest.raises(OptionError, match="schema"):
+        await CallerSources(TakenOver()).source("far", [{"name": "pay", "inputSchema": {"type": "object"}}])
 
 
 def test_held_bytes_are_given_back() -> None:

@@ -10,17 +10,19 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from hmac import compare_digest
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from gloveport import Gloveport, OptionError
 from gloveport.approvals.request import Answer
 from gloveport.policy.credentials import Secret
 from gloveport.store.tokens import TokenStore
+from gloveport.surfaces.http import admission
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
@@ -90,6 +92,13 @@ async def caller(served: Served) -> AsyncIterator[HostClient]:
         await caller.close()
 
 
+async def test_a_quiet_run_sends_calls_and_its_outcome_alone(caller: HostClient) -> None:
+    code = 'console.log("begun"); emit({a: 1}); await tools.add(3, 4)'
+    outcome = await caller.run("quiet-1", code, {"add": (sum, {"positional": True})}, quiet=True)
+    assert [message["type"] for message in caller.of("quiet-1")] == ["call", "outcome"]
+    assert (outcome["value"], outcome["logs"][0]["text"], outcome["emitted"]) == (7, "begun", [{"a": 1}])
+
+
 async def test_a_programs_calls_go_to_its_caller_under_every_name(caller: HostClient) -> None:
     asked: list[Any] = []
     tools = {
@@ -151,6 +160,37 @@ async def test_who_may_not_bring_tools_is_refused_before_the_upgrade(
     logged = [(record.levelname, record.getMessage()) for record in caplog.records if record.name != "websockets.client"]
     assert [level for level, _ in logged if level != "INFO"] == []
     assert any(text.startswith(f"refused WebSocket '/v1/host': {status} ") for _, text in logged), logged
+
+
+async def test_one_caller_cannot_take_the_sockets_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_SOCKETS", 4)
+    settings, store = tmp_path / "gloveport.toml", tmp_path / "store.sqlite"
+    await asyncio.to_thread(settings.write_text, SETTINGS)
+    port = Gloveport(config=settings, store=store, spare=0)
+    with closing(TokenStore(store)) as tokens:
+        other = tokens.add("app", "host")
+    listening = listen("127.0.0.1", 0, None)
+    check = TokenCheck(Secret(TOKEN, "token"), store, port.agent, own_role="host")
+    server = HttpServer(port, ServerNames(), check, Admission(), 30)
+    serving = asyncio.create_task(server.serve(listening))
+    url = url_of(listening).replace("http", "ws", 1)
+
+    async def opened(path: str, token: str) -> ClientConnection:
+        return await connect(url + path, additional_headers={"Authorization": f"Bearer {token}"}, proxy=None)
+
+    try:
+        greedy = [await opened(path, TOKEN) for path in ("/v1/host", "/v1/sandbox", "/v1/host")]
+        for path in ("/v1/host", "/v1/sandbox"):
+            with pytest.raises(InvalidStatus) as refused:
+                await opened(path, TOKEN)
+            assert refused.value.response.status_code == 429
+            assert "Retry-After" in refused.value.response.headers
+        for socket in (*greedy, await opened("/v1/host", other)):
+            await socket.close()
+    finally:
+        server.stop()
+        server.stop()
+        await serving
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Basic Og==", "bearer null"])

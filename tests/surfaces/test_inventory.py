@@ -23,7 +23,7 @@ def project(folder: Path) -> Path:
 
 
 def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(project: Path) -> None:
-    assert "`gloveport add` adds one" in gloveport("sources").err
+    assert "`gloveport add --help` shows how to add one" in gloveport("sources").err
     assert gloveport("add", "people.py", "--yes").code == 0
     assert gloveport("add", "orders.json", "--base-url", "https://orders.example.org", "--yes").code == 0
     with Path("gloveport.toml").open("a") as file:

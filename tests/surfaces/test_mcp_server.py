@@ -89,6 +89,23 @@ async def test_emitted_values_become_content_of_their_own_type(way: str, mode: s
         assert rest.annotations.audience == ["user"]
 
 
+WRITES_A_FILE = {
+    "typescript": """
+        await files.write("plot.png", new Uint8Array([137, 80]));
+        emit({type: "image", mimeType: "image/png", data: await files.readBytes("plot.png")}); return 1""",
+    "python": "open('plot.png', 'wb').write(b'\\x89P')\n"
+    "emit({'type': 'image', 'mimeType': 'image/png', 'data': open('plot.png', 'rb').read()})\n1",
+}
+
+
+async def test_a_file_that_a_program_wrote_is_emitted_as_content(way: str, mode: str) -> None:
+    async with client_of(fresh(), way, mode) as client:
+        for language, code in WRITES_A_FILE.items():
+            called = await client.call_tool("execute", {"code": code, "language": language, "session": language})
+            result, image = called.content
+            assert (result.text, image.mime_type, base64.b64decode(image.data)) == ("1", "image/png", b"\x89P")
+
+
 async def test_a_long_result_is_read_on_by_its_id(way: str, mode: str) -> None:
     async with client_of(fresh(), way, mode) as client:
         long = await client.call_tool("execute", {"code": "'x'.repeat(30000) + '!'"})

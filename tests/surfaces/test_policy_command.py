@@ -137,7 +137,7 @@ def test_explain_names_the_winner_and_why_the_others_lose(project: Path) -> None
     assert large["budgets"][0]["place"] == f"{project}/gloveport.toml:17"
     odd = explain("shop.pay", "--args", '{"amount": null}')
     assert odd["matches"][0]["why"] == "applies, to be safe: its condition is neither true nor false, and decides"
-    assert "depends on the arguments (--args)" in explain("shop.pay")["matches"][0]["why"]
+    assert "depends on the arguments" in explain("shop.pay")["matches"][0]["why"]
     bot = explain("shop.pay", "--as", "bot", "--args", '{"amount": 5}')
     assert (bot["decision"]["verdict"], bot["hidden"]) == ("deny", False)
     assert explain("shop.read", "--as", "bot")["hidden"] is True
@@ -176,9 +176,26 @@ def test_explain_without_a_rule_names_the_preset(folder: Path) -> None:
     assert explain("shop.pay")["decision"]["verdict"] == "allow"
 
 
+def test_explain_denies_a_fetch_of_an_address_that_may_not_be_reached(folder: Path) -> None:
+    (folder / "gloveport.toml").write_text(
+        '[[egress]]\nallow = ["http://127.0.0.1:8000", "http://169.254.169.254", "https://api.example.com"]\n'
+        '[[egress]]\nallow = "http://127.0.0.1:9000"\nallow_private = true\n'
+    )
+    assert gloveport("config", "trust", "--yes").code == 0
+    found = explain("http://127.0.0.1:8000/x")
+    assert found["decision"]["verdict"] == "deny"
+    assert "127.0.0.1 may not be reached: loopback" in found["decision"]["reason"]
+    assert "allow_private = true" in found["change"]
+    never = explain("http://169.254.169.254/latest")
+    assert (never["decision"]["verdict"], never["change"]) == ("deny", "no setting allows it")
+    for allowed in ("http://127.0.0.1:9000/x", "https://api.example.com/x"):
+        assert explain(allowed)["decision"]["verdict"] == "allow"
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
+        (("egress.read",), "give the address of the request"),
         (("shop.pya",), "did you mean `shop.pay`?"),
         (("shop.pay", "--as", "bto"), "did you mean `bot`?"),
         (("shop.pay", "--args", "[1]"), "the arguments must be a JSON object"),
@@ -278,6 +295,7 @@ def test_no_word_is_broken_in_a_narrow_terminal(folder: Path, command: tuple[str
     (folder / "shop.py").write_text(TOOLS)
     reason = "large payments are looked at by a person of the accounting department"
     text = f'[sources.shop]\nfunctions = "shop.py"\n[limits]\nmax_calls = 5\n[[rules]]\nask = "shop.pay"\nreason = "{reason}"\n'
+    text += '[[rules]]\nallow = "shop.*"\n'  # it has an effect only when somebody trusts it, which a hint says
     (folder / "gloveport.toml").write_text(text)
     assert gloveport("tools", "trust", "shop", "--yes").code == 0
     with terminal(*command, columns=50, NO_COLOR="1", GLOVEPORT_PAGER="cat") as screen:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.cli.policy.rules_text import StatedRule, with_rule, without_rule
+from gloveport.surfaces.policy.rules_text import StatedRule, with_rule, without_rule
 
 FILE = Path("gloveport.toml")
 TEXT = """\

@@ -121,6 +121,7 @@ def test_a_sandbox_below_the_minimum_refuses_the_run_with_the_reason_and_exit_co
     assert done.code == 8
     assert "sandbox-unavailable" in done.err
     assert "hint:" in done.err
+    assert "Traceback" not in done.err
 
 
 # --json

@@ -237,7 +237,7 @@ def test_what_it_prints_to_do_next_works_as_printed_and_each_run_and_call_gets_a
         assert started.stdout
         assert started.stderr
         shown = read_until(started.stdout.fileno(), " doctor\n")
-        execute, others = shown.partition("Next, ")[2].split("\n\n")[1:]
+        execute, others = shown.partition("Next, ")[2].split("\n\n")[1:3]  # more may have come by then
         connect, doctor = others.splitlines()
         assert doctor.endswith(" doctor")
         answer = json.loads(shell(execute))
@@ -270,6 +270,32 @@ async def test_the_lines_for_runs_and_calls_are_json_on_request() -> None:
     assert (run["kind"], run["status"], run["error"], run["calls"]) == ("run", "failed", "out-of-stock", 1)
     assert call["run"] == run["run"]
     assert {"time", "agent", "ms"} <= run.keys()
+
+
+@pytest.mark.integration
+async def test_runs_of_the_api_get_lines_too_and_what_a_person_could_change_is_in_the_log_alone() -> None:
+    async with serving("--log-format", "json") as (started, url, http):
+        assert started.stderr
+        call = "await tools.some_tools.refuse()"
+        ran = (await http.post(f"{url}/v1/runs", json={"code": call})).json()
+        printed = await asyncio.to_thread(read_until, started.stderr.fileno(), "execute.*\n")
+        first, last = map(json.loads, printed.splitlines())
+        assert (first["kind"], first["tool"], first["run"]) == ("call", "some_tools.refuse", ran["run"])
+        about = (last["kind"], last["run"], last["agent"], last["status"], last["error"], last["calls"])
+        assert about == ("run", ran["run"], "default", "failed", "out-of-stock", 1)
+        imports = {"code": "import axios from 'axios'"}
+
+        async def over_mcp() -> str:
+            async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
+                return str(await client.call_tool("execute", imports))
+
+        async def over_the_api() -> str:
+            return (await http.post(f"{url}/v1/runs", json=imports)).text
+
+        for ask in (over_mcp, over_the_api):
+            assert "packages add" not in await ask()
+            line = json.loads(await asyncio.to_thread(read_until, started.stderr.fileno(), "execute.*\n"))
+            assert (line["error"], line["setting"]) == ("import-refused", "gloveport packages add npm:axios")
 
 
 @pytest.mark.integration

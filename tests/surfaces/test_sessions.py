@@ -57,6 +57,7 @@ def test_the_command_line_keeps_files_between_its_runs(folder: Path) -> None:
     refused = gloveport("sessions", "remove", "s")
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert gloveport("sessions", "remove", "s", "--yes").code == 0
+    assert gloveport("sessions", "remove", "s", "--yes", "--json").document["error"]["code"] == "not-found"
     assert "there are no sessions" in gloveport("sessions", "list").err
 
 
@@ -119,6 +120,8 @@ async def test_a_session_over_http_belongs_to_its_agent(served: dict[str, httpx2
     assert put.json() == {"ok": True, "path": "in/data", "size": 2}
     got = await mine.get("/v1/sessions/s/file", params={"path": "in/data"})
     assert got.json() == {"ok": True, "path": "in/data", "size": 2, "content": content}
+    taken = await mine.post("/v1/sessions/s/file", params={"path": "in"}, json={"content": content})
+    assert (taken.status_code, taken.json()["error"]["code"]) == (409, "path-taken")
     assert (await other.get("/v1/sessions/s/file", params={"path": "in/data"})).status_code == 404
     assert (await other.get("/v1/sessions/s/files")).json()["files"] == [{"path": "log", "size": 1}]
     assert (await other.get("/v1/sessions", params={"agent": "default"})).status_code == 403
@@ -130,14 +133,20 @@ async def test_a_session_over_http_belongs_to_its_agent(served: dict[str, httpx2
         assert (await served["approver"].request(method, path)).status_code == 403
     assert (await mine.delete("/v1/sessions/s/file", params={"path": "in"})).status_code == 200
     assert (await mine.delete("/v1/sessions/s")).status_code == 200
-    assert (await mine.get("/v1/sessions/s/files")).json()["files"] == []
+    assert (await mine.delete("/v1/sessions/s")).status_code == 404
+    gone = await mine.get("/v1/sessions/s/files")
+    assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not-found")
     assert (await other.get("/v1/sessions/s/files")).json()["files"] == [{"path": "log", "size": 1}]
 
 
 async def test_a_request_about_a_session_that_is_wrong_is_named(served: dict[str, httpx2.AsyncClient]) -> None:
     client = served["default"]
     assert (await client.post("/v1/sessions/s/file", params={"path": "a"}, json={"content": "é"})).status_code == 400
-    assert (await client.post("/v1/sessions/s/file", json={"content": ""})).status_code == 400
+    reply = await client.post("/v1/sessions/s/file", json={"content": ""})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "the query parameter `path` is missing")
+    document = (await client.get("/v1/openapi.json")).json()
+    parameters = document["paths"]["/v1/sessions/{session}/file"]["get"]["parameters"]
+    assert {one["name"] for one in parameters if one.get("required")} == {"session", "path"}
     left = await client.post("/v1/sessions/s/file", params={"path": "../a"}, json={"content": ""})
     assert left.status_code == 422, left.text
     assert (await client.get("/v1/sessions/..%2fx/files")).status_code in (400, 404)

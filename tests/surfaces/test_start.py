@@ -16,6 +16,7 @@ from click.shell_completion import get_completion_class
 from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.options import complete_tools
 from gloveport.surfaces.cli.start import completion
+from gloveport.surfaces.own_command import as_typed
 from tests.surfaces.command import COMMAND, environment, gloveport, terminal
 
 pytestmark = pytest.mark.integration
@@ -64,7 +65,7 @@ def test_init_writes_a_file_with_comments_and_never_overwrites_one(folder: Path)
 
 
 NEED_MORE = re.compile(
-    r"example\.com|npx|gloveport (connect|init|serve|mcp|doctor|completion|approvals (?!list|standing)|agents remove"
+    r"example\.com|npx|gloveport (connect|init|serve|open|mcp|doctor|completion|approvals (?!list|standing)|agents remove"
     r"|audit verify --head|tools accept|remove shop --scope|auth (?!list)|snippets (?!list)|sessions (?!list)|packages (?!list)|run --plan|runs (?!list|prune|--)|store)"
 )
 """Examples that need an API, a registry, an account, a client, a waiting call, a run or a shell of the user's, that never end, or that a test has already."""
@@ -147,9 +148,11 @@ def test_a_key_press_loads_neither_the_command_line_nor_anything_else_that_takes
     words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools call x", "COMP_CWORD": "3"}
     run = """if True:
         import sys; sys.argv = ["gloveport"]
+        before = set(sys.modules)  # of the search for secrets, in `make canaries`
         from gloveport.surfaces.cli.main import main
+        slow = {"click", "gloveport.errors", "hashlib", "tempfile", "tomllib", "typing"}
         try: main()
-        finally: print(sorted({"click", "gloveport.errors", "hashlib", "tempfile", "tomllib", "typing"} & set(sys.modules)))
+        finally: print(sorted(slow & set(sys.modules) - before))
         """
     done = subprocess.run(
         [COMMAND[0], "-c", run], env=environment(**words), capture_output=True, text=True, timeout=60, check=False
@@ -204,6 +207,20 @@ def _completed(folder: Path, home: dict[str, str], line: str) -> list[str]:
     return done.stdout.split()
 
 
+def test_packages_are_installed_with_the_pip_of_this_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip = Path(sys.executable).with_name("pip")
+    other = tmp_path / "pip"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    for path, shown in ((pip.parent, "pip"), (tmp_path, str(pip))):
+        monkeypatch.setenv("PATH", str(path))
+        monkeypatch.chdir(tmp_path)
+        assert as_typed("pip install 'gloveport[quickjs]'") == f"{shown} install 'gloveport[quickjs]'"
+        assert as_typed("run `pip install x` where pip install y") == f"run `{shown} install x` where pip install y"
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python3"))
+    assert as_typed("pip uninstall x") == "bin/python3 -m pip uninstall x"
+
+
 def test_printed_commands_can_be_pasted_where_the_path_has_no_gloveport(tmp_path: Path) -> None:
     """The command is started by its path, as after `make run`."""
     command = Path(sys.executable).with_name("gloveport")
@@ -223,3 +240,19 @@ def test_printed_commands_can_be_pasted_where_the_path_has_no_gloveport(tmp_path
     for quoted, line in printed:
         assert (quoted or line).startswith(f"{command} ")
         assert "Usage: " in (shown := paste(quoted or line)) or "hello.hello" in shown
+
+
+def test_no_message_names_a_command_that_the_path_does_not_lead_to(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("gloveport")
+    place = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    said = ""
+    for words in (
+        *("sources", "packages list", "agents list", "auth list", "sessions list", "help", "tools approve x", "tools list"),
+        *("tools call a.b", "tools search x", "remove x", "policy explain a.b", "run nofile.ts", "doctor", "runs show abc"),
+    ):
+        done = subprocess.run(
+            [command, *words.split()], cwd=tmp_path, env=place, capture_output=True, text=True, timeout=120, check=False
+        )
+        said += done.stdout + done.stderr
+    assert said.count(f"{command} ") > 10
+    assert not re.search(r"(?:`|: )gloveport (?!COMMAND)", said), said

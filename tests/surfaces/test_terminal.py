@@ -34,7 +34,7 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
     assert code == 0
     assert re.search(r"✓ call  some_tools.hold\(.*second", rest)
     assert "\none,two\n" in rest
-    assert re.search(r"completed in .* · 2 calls · \d+ MB\n$", rest)
+    assert re.search(r"completed in .* · 2 calls · \d+ MB · deno\n$", rest)
 
 
 @pytest.mark.integration

@@ -71,6 +71,7 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     gloveport("add", "people.py", "--yes")
     unknown = gloveport("tools", "call", "people.gret", "{}")
     assert (unknown.code, "did you mean `tools.people.greet`?" in unknown.err) == (1, True)
+    assert "hint: `gloveport tools search WORDS` finds tools" in unknown.err
     bad = gloveport("tools", "call", "people.greet", '{"nam": 1}')
     assert "there is no `nam` (did you mean `name`?)" in bad.err
     assert "`gloveport tools describe people.greet` shows what it takes" in bad.err
@@ -81,7 +82,11 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     assert failed.document["error"]["data"] is None
     assert "did you mean `people`?" in gloveport("tools", "list", "peple").err
     assert "is neither an OpenAPI document" in gloveport("add", "gloveport.toml", "--yes").err
-    assert "there is no file nothing.json" in gloveport("add", "nothing.json").err
+    assert "there is no file nothing.json\n  hint: give a URL, a file" in gloveport("add", "nothing.json").err
+    bare = gloveport("add", "api.example.com:8000/openapi.json")
+    assert (bare.code, "write https://api.example.com:8000/openapi.json" in bare.err) == (2, True)
+    scheme = gloveport("add", "ftp://example.com/openapi.json")
+    assert (scheme.code, "does not begin with http:// or https://" in scheme.err) == (2, True)
 
 
 def test_a_projects_file_is_not_imported_before_it_is_trusted(project: Path) -> None:
@@ -297,6 +302,7 @@ def test_a_path_is_the_command_of_a_server_when_the_kind_says_so(project: Path, 
     assert added.code == 0, added.err
     assert f'mcp = ["{server}"]' in (project / "gloveport.toml").read_text()
     assert "those that may write ask a person first: --writes or --trust-annotations allows them" in added.err
+    assert 'if it reads data of yours, add there: labels = ["private"]' in added.err  # a command is not, by default
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"n\n", 5)])

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from opentelemetry import trace
 
-from gloveport import Gloveport
+from gloveport import Gloveport, Rule, Rules
+from gloveport.config import SourceConfig
+from gloveport.host.runs.traces import RunTraces
 from gloveport.policy.credentials import Secret
+from gloveport.policy.egress import TRACE_PARENT
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
+from tests.policy.servers import serving
+from tests.sources.mcp.support import RAW
 from tests.surfaces.agents import AUTHORIZATION, TOKEN, url_of
 
 pytestmark = pytest.mark.integration
@@ -108,6 +116,35 @@ async def test_spans_hold_nothing_that_a_program_or_a_tool_wrote(traced: Any) ->
     assert (run.attributes["error.type"], run.status.status_code.name) == ("program-failed", "ERROR")
     written = "".join(span.to_json() for span in (run, *calls))
     assert not [text for text in ("-text", "the-secret", "987654321", "Error(") if text in written]
+
+
+async def test_requests_to_sources_name_the_run_as_their_parent(traced: Any, tmp_path: Path) -> None:
+    _, exporter = traced
+    async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Type: application/json\r\n\r\n1") as server:
+        operation = {"operationId": "ping", "responses": {"200": {"description": "d", "content": {"application/json": {}}}}}
+        document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/ping": {"get": operation}}}
+        definition = tmp_path / "web.json"
+        await asyncio.to_thread(definition.write_text, json.dumps(document))
+        sources = [
+            SourceConfig("web", "openapi", str(definition), allow_private=True, base_url=server.origin),
+            SourceConfig("its", "mcp", (*RAW, "meta"), writes=("*",)),
+        ]
+        code = "await tools.web.ping(); return await tools.its.echo({})"
+        async with Gloveport(sources=sources, rules=Rules([Rule("*", "allow")])) as port:
+            assert (await port.run(code)).ok  # before anybody wants traces
+            port.observers.add(RunTraces())
+            exporter.clear()
+            outcomes = await asyncio.gather(*(port.run(code) for _ in range(3)))
+    spans = {span.context.span_id: span for span in exporter.get_finished_spans()}
+    runs = {span.attributes["gloveport.run.id"]: span.context for span in spans.values() if span.name == "gloveport.run"}
+    for one in outcomes:  # the MCP library makes a span of its own below that of the run
+        _, trace_id, parent, _ = one.value["traceparent"].split("-")
+        assert (int(trace_id, 16), spans[int(parent, 16)].parent.span_id) == (runs[one.run].trace_id, runs[one.run].span_id)
+    sent = [re.findall(rb"\r\ntraceparent: (\S+)", request, re.IGNORECASE) for request in server.requests]
+    assert sent[0] == []
+    named = {(int(header.split(b"-")[1], 16), int(header.split(b"-")[2], 16)) for (header,) in sent[1:]}
+    assert named == {(about.trace_id, about.span_id) for about in runs.values()}
+    assert TRACE_PARENT.get() is None
 
 
 def test_without_traces_nothing_of_ours_is_loaded_for_them() -> None:

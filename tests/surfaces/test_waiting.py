@@ -65,6 +65,8 @@ async def test_an_agent_is_told_what_waits_and_goes_on_after_the_answer(tmp_path
         assert "\u202e" not in answer.text
         assert "gloveport approvals" in answer.text
         assert f'resume({{run: "{run}"}})' in answer.text
+        assert answer.data["next"] in answer.text, "some clients show a model the data alone"
+        assert re.search(rf'gloveport approvals list\n.*resume\(.run: "{run}".\)', answer.data["next"])
         again = await agent.call("execute", code)  # the client's retry
         assert (again.data["run"], len(port.approvals.waiting)) == (run, 1)
         still = await agent.call("resume", {"run": run})

@@ -20,13 +20,19 @@ export interface SdkTool {
 /** Tools by name. */
 export type SdkTools = Record<string, SdkTool>;
 
+/** What both spellings have. */
+export interface FilesOption {
+  /** Files that the programs share: with `true` until `dispose`, or the `filesystem` of another tool. */
+  filesystem?: boolean | SessionFilesystem;
+}
+
 /** Our own spelling: everything in one object. */
-export interface CodeModeOptions extends RunOptions {
+export interface CodeModeOptions extends RunOptions, FilesOption {
   tools: SdkTools;
 }
 
 /** The options of secure-exec. */
-export interface SecureExecOptions extends Omit<RunOptions, "limits"> {
+export interface SecureExecOptions extends Omit<RunOptions, "limits">, FilesOption {
   /** The memory that a program may use, in MB. */
   memoryLimit?: number;
   /** The processor time that a program may use, in milliseconds. */
@@ -64,7 +70,7 @@ interface ExecutionOptions {
 export interface CodeMode {
   tool: CodeModeTool;
   description: string;
-  /** With a `session`: puts files where programs find them, and takes out what they have written. */
+  /** With a `session` or a `filesystem`: puts files where programs find them, and takes out what they have written. */
   filesystem: SessionFilesystem | undefined;
   dispose(): Promise<void>;
 }
@@ -73,7 +79,7 @@ export interface CodeMode {
 export function createCodeModeTool(options: CodeModeOptions): CodeMode;
 export function createCodeModeTool(tools: SdkTools, options?: SecureExecOptions): CodeMode;
 export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: SecureExecOptions): CodeMode {
-  const { tools, ...options } = second === undefined && isOptions(first)
+  const { tools, filesystem: files, ...options } = second === undefined && isOptions(first)
     ? first
     : fromSecureExec(first as SdkTools, second ?? {});
   const callable = Object.entries(tools).filter(([, tool]) =>
@@ -81,8 +87,17 @@ export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: S
   );
   const names = new Map(callable.map(([name, tool]) => [identifierFor(name), tool]));
   if (names.size < callable.length) throw new TypeError("two tools have the same name once it is an identifier");
-  const description = describe(names, options.session !== undefined);
-  const runner = new Runner(options);
+  const own = files === true && options.session === undefined ? `code-mode-${crypto.randomUUID()}` : undefined;
+  const shared = typeof files === "object" ? files.session : undefined;
+  const session = options.session ?? own ?? shared;
+  if (shared !== undefined && session !== shared) throw new TypeError("give a session or a filesystem, not both");
+  const runner = new Runner({ ...options, ...(session !== undefined && { session }) });
+  const filesystem = runner.filesystem;
+  const description = describe(names, filesystem !== undefined, options.packages);
+  const dispose = async () => {
+    if (own !== undefined && runner.isStarted) await filesystem?.clear().catch(() => {}); // it may have none
+    await runner.dispose();
+  };
   const tool: CodeModeTool = {
     description,
     inputSchema: CODE_INPUT,
@@ -91,7 +106,7 @@ export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: S
       return logs?.length ? { ...found, logs } : found; // the model need not read that there are none
     },
   };
-  return { tool, description, filesystem: runner.filesystem, dispose: () => runner.dispose() };
+  return { tool, description, filesystem, dispose };
 }
 
 /** Whether the one argument is ours: a set of tools could have one called `tools`, which then has `execute` or a schema. */
@@ -172,8 +187,10 @@ const FILES = `
 Files below /workspace stay for later programs: \`import { readFile, writeFile } from "node:fs/promises"\`, or the global \`files\`.`;
 
 /** Returns the text for the model: what the tool does, and the types of everything that a program can call. */
-function describe(tools: ReadonlyMap<string, SdkTool>, hasFiles: boolean): string {
-  const introduction = hasFiles ? INTRODUCTION.replace(" files and network", " network") + FILES : INTRODUCTION;
+function describe(tools: ReadonlyMap<string, SdkTool>, hasFiles: boolean, packages?: string[]): string {
+  const files = hasFiles ? INTRODUCTION.replace(" files and network", " network") + FILES : INTRODUCTION;
+  const imports = packages?.filter((one) => one.startsWith("npm:")).map((one) => one.slice("npm:".length));
+  const introduction = imports?.length ? `${files}\nIt may import the npm packages ${imports.join(", ")}.` : files;
   const lines = Array.from(tools, ([name, tool]) => {
     const note = typeof tool.description === "string" ? `  ${comment(tool.description)}\n` : "";
     const input: JsonSchema | undefined = jsonSchemaOf(tool.inputSchema);

@@ -1,6 +1,5 @@
 /** One WebSocket to a server, shared by all runs that go there. It keeps the process alive only while a run is under way. */
 
-import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import type { FromServer, Outcome, Problem, RunRequest, ToServer } from "./messages.ts";
@@ -40,6 +39,7 @@ export class Connection {
   readonly #socket: WebSocket;
   readonly #runs = new Map<string, ActiveRun>();
   #stream: Socket | undefined;
+  #started = 0;
 
   private constructor(socket: WebSocket, onClose: () => void) {
     this.#socket = socket;
@@ -80,9 +80,9 @@ export class Connection {
 
   /** Runs a program and answers its calls; returns its outcome. Throws a GloveportError if the server refuses it. */
   async run(request: RunRequest, answers: ReadonlyMap<string, Answer>, signal?: AbortSignal): Promise<Outcome> {
-    const run = randomUUID();
+    const run = `${++this.#started}`; // known on this socket alone
     const message = JSON.stringify(
-      { type: "run", run, unnamed: true, values: "tagged", ...request } satisfies ToServer,
+      { type: "run", run, unnamed: true, values: "tagged", quiet: true, ...request } satisfies ToServer,
     );
     if (tooLong(message)) {
       throw new GloveportError({ code: "program-too-large", message: `the program and its tools have ${TOO_LONG}` });

@@ -4,6 +4,9 @@ import { GloveportError } from "./connection.ts";
 import type { Problem } from "./messages.ts";
 import type { Server } from "./servers.ts";
 
+/** A server takes requests of 4 MiB, and a file is sent in base64. */
+const MAX_WRITTEN_BYTES = 3_000_000;
+
 /** A file: its path below `/workspace`, and its size in bytes. */
 export interface FileEntry {
   path: string;
@@ -19,17 +22,25 @@ interface Answer {
 
 /** Puts files into a session, and takes them out. A change waits for a run that uses the session. */
 export class SessionFilesystem {
+  /** The name of the session. */
+  readonly session: string;
   readonly #server: Server;
-  readonly #session: string;
 
   constructor(server: Server, session: string) {
+    this.session = session;
     this.#server = server;
-    this.#session = session;
   }
 
-  /** Puts a file there, in place of one of the same path. */
+  /** Puts a file of up to 3 MB there, in place of one of the same path. */
   async writeFile(path: string, content: string | Uint8Array): Promise<void> {
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    if (bytes.length > MAX_WRITTEN_BYTES) {
+      throw new GloveportError({
+        code: "request-too-large",
+        message: `${path} has ${bytes.length} bytes: a file that is sent has at most ${MAX_WRITTEN_BYTES}`,
+        hint: `Send it in parts, or put it there by \`gloveport sessions put ${this.session} FILE\`.`,
+      });
+    }
     await this.#ask("POST", "file", path, { content: Buffer.from(bytes).toString("base64") });
   }
 
@@ -41,7 +52,12 @@ export class SessionFilesystem {
 
   /** Returns the files, by path. */
   async list(): Promise<FileEntry[]> {
-    return (await this.#ask("GET", "files")).files ?? [];
+    try {
+      return (await this.#ask("GET", "files")).files ?? [];
+    } catch (error) {
+      if (error instanceof GloveportError && error.code === "not-found") return []; // nothing was kept there yet
+      throw error;
+    }
   }
 
   /** Deletes a file, or a folder with everything in it. */
@@ -49,9 +65,14 @@ export class SessionFilesystem {
     await this.#ask("DELETE", "file", path);
   }
 
-  async #ask(method: string, what: string, path?: string, body?: object): Promise<Answer> {
+  /** Deletes everything, also the `state` of the programs. */
+  async clear(): Promise<void> {
+    await this.#ask("DELETE");
+  }
+
+  async #ask(method: string, what?: string, path?: string, body?: object): Promise<Answer> {
     const { url, token } = await this.#server.address();
-    const address = new URL(`/v1/sessions/${encodeURIComponent(this.#session)}/${what}`, url);
+    const address = new URL(`/v1/sessions/${encodeURIComponent(this.session)}${what ? `/${what}` : ""}`, url);
     if (path !== undefined) address.searchParams.set("path", path);
     const reply = await fetch(address, {
       method,

@@ -39,6 +39,7 @@ export interface RunRequest {
   allowWasm?: boolean;
   logCode?: boolean;
   session?: string;
+  packages?: string[];
   tools: OfferedTool[];
 }
 
@@ -69,7 +70,7 @@ export interface Outcome {
 
 /** What a caller sends. */
 export type ToServer =
-  | ({ type: "run"; run: string; unnamed: true; values: "tagged" } & RunRequest)
+  | ({ type: "run"; run: string; unnamed: true; values: "tagged"; quiet: true } & RunRequest)
   | { type: "result"; run: string; call: number; value: Wire }
   | { type: "error"; run: string; call: number; error: { message: string; code?: string; data?: Wire } }
   | { type: "cancel"; run: string };

@@ -37,6 +37,7 @@ const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
 /** Returns the name by which a program calls a tool: an identifier, made as `@cloudflare/codemode` makes it. */
 export function identifierFor(name: string): string {
+  if (IDENTIFIER.test(name)) return name;
   const safe = name.replace(/[-.\s]/g, "_").replace(/[^A-Za-z0-9_$]/g, "");
   if (safe === "") return "_";
   return /^[0-9]/.test(safe) ? `_${safe}` : safe;

@@ -32,6 +32,8 @@ export interface RunOptions extends ServerOptions {
   logCode?: boolean;
   /** The name of files and `state` that the programs share, as long as the server keeps them. */
   session?: string;
+  /** The only packages that programs may import, of those that were approved: `npm:zod`. By default all that the server allows. */
+  packages?: string[];
 }
 
 /** Tools, and the functions that answer their calls. */
@@ -71,13 +73,19 @@ export class Runner {
     return session === undefined ? undefined : new SessionFilesystem(this.#server, session);
   }
 
+  /** Whether a server runs for it. */
+  get isStarted(): boolean {
+    return this.#server.isInUse;
+  }
+
   /** Lets go of the server: a local one ends with its last user. */
   dispose(): Promise<void> {
     return this.#disposed ??= this.#server.release();
   }
 
   #request(code: string): Omit<RunRequest, "tools"> {
-    const { timeout, limits, env, compiler = "typescript", allowEval, allowWasm, logCode, session } = this.#options;
+    const { timeout, limits, env, compiler = "typescript", allowEval, allowWasm, logCode, session, packages } = this
+      .#options;
     return {
       ...compile(code, compiler),
       ...(timeout !== undefined && { timeoutMs: timeout }),
@@ -87,6 +95,7 @@ export class Runner {
       ...(allowWasm !== undefined && { allowWasm }),
       ...(logCode !== undefined && { logCode }),
       ...(session !== undefined && { session }),
+      ...(packages !== undefined && { packages }),
     };
   }
 }

@@ -54,6 +54,11 @@ export class Server {
     return this.#connection = opening;
   }
 
+  /** Whether anybody has used the server. */
+  get isInUse(): boolean {
+    return this.#connection !== undefined;
+  }
+
   /** Returns where the server is, and the token for it; a local one is started. */
   async address(): Promise<{ url: string; token: string }> {
     const { url, token = process.env.GLOVEPORT_TOKEN ?? "" } = this.#options;

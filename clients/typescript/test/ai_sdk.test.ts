@@ -133,6 +133,17 @@ test("secure-exec's spelling sets the limits of memory and processor time", DEAD
   assert.match((await tool.execute({ code: hungry })).error ?? "", /memory/);
 });
 
+test("the description names the packages that programs may import", DEADLINE, async () => {
+  const packages = ["npm:zod", "npm:@scope/name", "pypi:numpy"];
+  const { tool, description } = keep(createCodeModeTool({ tools: {}, config, packages }));
+  assert.match(description, /import the npm packages zod, @scope\/name\.\n/);
+  assert.doesNotMatch(keep(createCodeModeTool({ tools: {}, config })).description, /packages/);
+  assert.match(
+    (await tool.execute({ code: 'import { z } from "zod"; z' })).error ?? "",
+    /`zod` is refused: /,
+  );
+});
+
 test("an aborted step ends the program", DEADLINE, async () => {
   const stop = new AbortController();
   const wait = ai7.tool({

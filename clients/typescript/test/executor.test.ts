@@ -186,6 +186,7 @@ test("the tool for the AI SDK keeps the files of a session", DEADLINE, async () 
   try {
     assert.ok(filesystem);
     assert.match(description, /workspace/);
+    assert.deepEqual(await filesystem.list(), []);
     await filesystem.writeFile("in/data", Uint8Array.of(0, 255));
     const code = `await files.write("out.txt", String((await files.readBytes("in/data")).length));
       return state.n = (state.n ?? 0) + 1;`;
@@ -195,10 +196,37 @@ test("the tool for the AI SDK keeps the files of a session", DEADLINE, async () 
     await filesystem.remove("in");
     await assert.rejects(filesystem.readFile("in/data"), /no file/);
     await assert.rejects(filesystem.writeFile("../out", ""), /can't be called/);
+    await assert.rejects(filesystem.writeFile("big", new Uint8Array(3_000_001)), { code: "request-too-large" });
+    await filesystem.writeFile("big", new Uint8Array(3_000_000));
   } finally {
     await dispose();
   }
+  assert.throws(() => createCodeModeTool({ tools: {}, config, session: "other", filesystem: filesystem! }), /not both/);
   const plain = createCodeModeTool({ tools: {}, config });
   assert.equal(plain.filesystem, undefined);
   await plain.dispose();
+});
+
+test("two tools share files until the one that made them is disposed", DEADLINE, async () => {
+  const one = createCodeModeTool({ tools: {}, config, filesystem: true });
+  const two = createCodeModeTool({}, { config, filesystem: one.filesystem! });
+  try {
+    assert.match(two.description, /workspace/);
+    assert.deepEqual((await one.tool.execute({ code: 'await files.write("note", "hi")' })).error, undefined);
+    assert.equal((await two.tool.execute({ code: 'return await files.read("note")' })).result, "hi");
+    await one.dispose();
+    assert.deepEqual(await two.filesystem?.list(), []);
+  } finally {
+    await one.dispose();
+    await two.dispose();
+  }
+});
+
+test("the packages of a tool are those that its programs may import", DEADLINE, async () => {
+  const { tool, dispose } = createCodeModeTool({ tools: {}, config, packages: [] });
+  try {
+    assert.match((await tool.execute({ code: 'import zip from "jszip"; zip' })).error ?? "", /jszip.*is refused/);
+  } finally {
+    await dispose();
+  }
 });

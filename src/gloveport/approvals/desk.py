@@ -64,6 +64,8 @@ class ApprovalDesk:
         self.take_stored_answers: Callable[[], Awaitable[None]] | None = None
         self.find_stored: Callable[[ApprovalRequest], Awaitable[StoredRequest | None]] | None = None
         self.refuse_stored: Callable[[str, str], Awaitable[None]] | None = None
+        self.keep_answer: Callable[[ApprovalRequest, Answer], None] | None = None
+        self.when_stored: Callable[[], Awaitable[None]] | None = None
 
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
@@ -112,7 +114,10 @@ class ApprovalDesk:
             if answer is not None and await self._takes_stored(request, answer, check):
                 return answer
         if standing := await self.find_standing(request):
-            return Answer(True, standing.approver, "always" if standing.run is None else "run")
+            answer = Answer(True, standing.approver, "always" if standing.run is None else "run")
+            if stored is not None:
+                self._taken(request, answer)
+            return answer
         if stored is None and advise is not None:
             request = replace(request, advice=await advise())
         own = sum(one.request.agent == request.agent for one in self._waiting.values())
@@ -136,7 +141,7 @@ class ApprovalDesk:
             self._waiting.pop(request.id, None)
             if asking is not None:
                 asking.cancel()
-        self._tell("answered", request)
+        self._taken(request, answer)
         return answer
 
     async def _takes_stored(self, request: ApprovalRequest, answer: Answer, check: ArgumentCheck) -> bool:
@@ -149,7 +154,7 @@ class ApprovalDesk:
             return False
         if answer.approved and answer.scope != "once":
             self._stand(request, answer)
-        self._tell("answered", request)
+        self._taken(request, answer)
         return True
 
     async def _ask_owner(self, on_approval: OnApproval, request: ApprovalRequest) -> None:
@@ -270,6 +275,12 @@ class ApprovalDesk:
         else:
             self._standing[made.id] = made
         return made
+
+    def _taken(self, request: ApprovalRequest, answer: Answer) -> None:
+        """Note the answer that counts. It may have come from here while another one lay in the store."""
+        if self.keep_answer is not None:
+            self.keep_answer(request, answer)
+        self._tell("answered", request)
 
     def _tell(self, what: Literal["asked", "answered", "expired", "withdrawn"], request: ApprovalRequest) -> None:
         for listener in list(self._listeners):

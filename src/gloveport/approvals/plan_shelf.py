@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import asdict
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,6 +16,9 @@ from gloveport.store.database import StoreFile
 from gloveport.store.encryption import about
 from gloveport.types import Plan, PlannedWrite
 from gloveport.values import encode, from_wire
+
+MAX_WAITING_PLANS = 100
+MAX_LISTED_BYTES = 8 * 1024 * 1024
 
 
 def plan_digest(plan: Plan) -> str:
@@ -59,6 +64,26 @@ class PlanShelf(StoreFile):
         if plan_digest(plan) != digest:
             raise ApprovalError(f"the plan of the run {run} was changed since its host has written it")
         return ShelvedPlan(plan, approver, applied)
+
+    def waiting(self) -> list[Plan]:
+        """Return the plans with writes that somebody can still approve, the one that expires last first.
+
+        They are the first ones, until they have `MAX_LISTED_BYTES` together.
+        """
+        rows = self._waiting_rows()
+        before = accumulate((size for _, _, size in rows), initial=0)
+        found = [self.find(run) for (run, _, _), size in zip(rows, before, strict=False) if size < MAX_LISTED_BYTES]
+        return [one.plan for one in found if one is not None and one.plan.writes]
+
+    def version(self) -> str:
+        """Return what changes when the plans that `waiting` returns do. It reads none of them."""
+        return hashlib.sha256(repr(self._waiting_rows()).encode()).hexdigest()
+
+    def _waiting_rows(self) -> list[tuple[str, str, int]]:
+        columns, where = "run, digest, length(plan)", "applied IS NULL AND expires > ?"
+        sql = f"SELECT {columns} FROM plans WHERE {where} ORDER BY expires DESC LIMIT ?"
+        with self.reading() as connection:
+            return connection.execute(sql, (time.time(), MAX_WAITING_PLANS)).fetchall()
 
     def approve(self, plan: Plan, approver: str, applied: str) -> None:
         """Approve a plan for the run `applied`. Raise ApprovalError if it was used, expired or changed."""

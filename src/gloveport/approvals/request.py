@@ -95,6 +95,8 @@ class Answer:
         # "no" is true for Python, and an unknown scope must not become the widest one.
         if not isinstance(self.approved, bool) or self.scope not in get_args(Scope):
             raise OptionError("an answer has approved=True or False, and a scope of once, run or always")
+        if not (isinstance(self.approver, str) and isinstance(self.reason, str)):  # they are recorded as text
+            raise OptionError("the approver and the reason of an answer are text")
 
     @classmethod
     def of(cls, given: Answer | bool, approver: str) -> Answer:

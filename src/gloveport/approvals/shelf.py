@@ -6,29 +6,36 @@ digest and its expiry, and the host that holds the run checks both again.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from gloveport.approvals.request import EXPIRY_MARGIN_SECONDS, Answer, ApprovalRequest, StandingApproval
-from gloveport.errors import ApprovalError, GloveportError
+from gloveport.errors import ApprovalError, GloveportError, ValueCrossingError
 from gloveport.rules.labels import LabelledRead
 from gloveport.store.database import StoreFile
-from gloveport.store.encryption import about
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.encryption import StoreConnection, about
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 from gloveport.store.process_mark import lives, process_mark
 from gloveport.values import encode, from_wire
 
 RequestState = Literal["waiting", "answered", "taken", "expired", "withdrawn"]
 KEPT_SECONDS = 30 * 86400.0  # for requests that have ended
+WAITING = "state = 'waiting' AND expires > ?"
+COLUMNS = (
+    "approvals.id, digest, state, problem, approvals.process, ifnull(seen, 0),"
+    " (SELECT status FROM runs WHERE runs.id = approvals.run AND obstacle IS NULL)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ShelvedRequest:
-    """A request in the store: its state, and why the host has refused the last answer.
+    """A request in the store: its state, why the host has refused the last answer, and the answer, once there is one.
 
     `lives` if its host runs, or if its run is in the store and goes on when it is resumed. `is_held` if its host runs.
     """
@@ -38,15 +45,20 @@ class ShelvedRequest:
     problem: str | None
     lives: bool
     is_held: bool
+    answer: Answer | None
 
 
 class ShelvedAnswer(NamedTuple):
-    """An answer in the store: to which request of which run, and the digest of the call that its approver was shown."""
+    """An answer in the store: to which request of which run, and the digest of the call that its approver was shown.
+
+    `at` is when it was given, in seconds since 1970.
+    """
 
     id: str
     run: str
     digest: str
     answer: Answer | None
+    at: float = 0
 
 
 class ApprovalShelf(StoreFile):
@@ -106,10 +118,18 @@ class ApprovalShelf(StoreFile):
             )
             return [self._read_answer(*row) for row in rows.fetchall()]
 
-    def end(self, id: str, state: RequestState) -> None:
-        """Note that a request waits no more."""
+    def end(self, id: str, state: RequestState, answer: Answer | None = None) -> None:
+        """Note that a request waits no more. `answer` is the one that its host has taken, wherever it was given."""
+        fields = None if answer is None else _taken_fields(answer)
         with self.writing() as connection:
             connection.execute("UPDATE approvals SET state = ? WHERE id = ?", (state, id))
+            row = connection.execute("SELECT run, digest, answer FROM approvals WHERE id = ?", (id,)).fetchone()
+            if fields is None or row is None:
+                return
+            run, digest, kept = row
+            if kept is None or self._read_answer(id, run, kept).answer != answer:
+                text = _answer_text(connection, id, digest, fields)
+                connection.execute("UPDATE approvals SET answer = ? WHERE id = ?", (text, id))
 
     def refuse(self, id: str, problem: str) -> None:
         """Let a request wait again, because its host can't follow the answer."""
@@ -123,12 +143,18 @@ class ApprovalShelf(StoreFile):
 
     def waiting(self) -> list[ShelvedRequest]:
         """Return the requests that wait in hosts that live, the oldest first."""
-        found = (self._shelved(row) for row in self._rows("state = 'waiting' AND expires > ?", time.time()))
+        found = map(self._shelved, self._rows(f"{COLUMNS}, request, answer", WAITING, time.time()))
         return sorted((one for one in found if one.lives), key=lambda one: one.request.asked)
+
+    def version(self) -> str:
+        """Return what changes when the requests that `waiting` returns do. It reads none of them."""
+        found = sorted((*row[:4], *_life(row)) for row in self._rows(COLUMNS, WAITING, time.time()))
+        return hashlib.sha256(repr(found).encode()).hexdigest()
 
     def find(self, id: str) -> ShelvedRequest:
         """Return a request by its id, or by the beginning of it that only one has; raise ApprovalError."""
-        rows = self._rows("approvals.id >= ? AND approvals.id < ? || 'g'", id, id) if id and id.isalnum() else []
+        where = "approvals.id >= ? AND approvals.id < ? || 'g'"
+        rows = self._rows(f"{COLUMNS}, request, answer", where, id, id) if id and id.isalnum() else []
         if len(rows) != 1:
             problem = "more than one request begins with" if rows else "there is no request"
             raise ApprovalError(f"{problem} {id[:40]!r}")
@@ -136,11 +162,10 @@ class ApprovalShelf(StoreFile):
 
     def answer(self, seen: Mapping[str, str], answer: Answer) -> None:
         """Answer the requests that the approver has seen, by id and digest. If one can't be answered, none is."""
-        values = {"args": None if answer.args is None else dict(answer.args), "value": answer.value}
-        fields = asdict(answer) | {name: encode(value).decode() for name, value in values.items()}
+        fields = _answer_fields(answer)
         with self.writing() as connection:
             for id, digest in seen.items():
-                text = connection.seal(orjson.dumps(fields | {"digest": digest}), about("approvals", "answer", id))
+                text = _answer_text(connection, id, digest, fields)
                 changed = connection.execute(
                     "UPDATE approvals SET state = 'answered', answer = ?, problem = NULL"
                     " WHERE id = ? AND digest = ? AND state = 'waiting' AND expires > ?",
@@ -148,6 +173,14 @@ class ApprovalShelf(StoreFile):
                 )
                 if changed.rowcount != 1:
                     raise ApprovalError(f"the request {id[:40]} waits no more, or asks about another call than was shown")
+
+    def taken(self, run: str) -> list[tuple[ApprovalRequest, Answer, float]]:
+        """Return what approvers have answered about the calls of a run, and when, in seconds since 1970."""
+        with self.reading() as connection:
+            sql = "SELECT id, request, answer FROM approvals WHERE run = ? AND state = 'taken' AND answer IS NOT NULL"
+            rows = connection.execute(sql, (run,)).fetchall()
+        read = ((self._read_request(id, text), self._read_answer(id, run, answer)) for id, text, answer in rows)
+        return [(request, given.answer, given.at) for request, given in read if given.answer is not None]
 
     # Standing approvals.
 
@@ -171,21 +204,19 @@ class ApprovalShelf(StoreFile):
         if not EventLog.record_change(self.path, "approval-revoked", {"id": id[:40], "approver": approver}, change):
             raise ApprovalError(f"there is no standing approval {id[:40]}")
 
-    def _rows(self, where: str, *given: Any) -> list[Any]:
-        status = "(SELECT status FROM runs WHERE runs.id = approvals.run AND obstacle IS NULL)"
-        columns = f"approvals.id, request, state, problem, approvals.process, digest, ifnull(seen, 0), {status}"
+    def _rows(self, columns: str, where: str, *given: Any) -> list[Any]:
         table = "approvals LEFT JOIN hosts ON hosts.chain = approvals.host"
         with self.reading() as connection:
             return connection.execute(f"SELECT {columns} FROM {table} WHERE {where}", given).fetchall()
 
     def _shelved(self, row: Any) -> ShelvedRequest:
-        id, text, state, problem, process, digest, seen, run_status = row
+        *about, text, kept = row
+        id, digest, state, problem = about[:4]
         request = self._read_request(id, text)
         if request.digest != digest:
             raise ApprovalError(f"the request {request.id} was changed since its host has written it")
-        is_held = lives(process, seen)
-        goes_on = run_status in ("running", "waiting")
-        return ShelvedRequest(request, state, problem, goes_on or (run_status is None and is_held), is_held)
+        answer = None if kept is None else self._read_answer(request.id, request.run, kept).answer
+        return ShelvedRequest(request, state, problem, *_life(about), answer)
 
     def _read_request(self, id: str, kept: str | bytes) -> ApprovalRequest:
         with self.reading() as connection:
@@ -203,12 +234,40 @@ class ApprovalShelf(StoreFile):
         try:
             with self.reading() as connection:
                 fields = orjson.loads(connection.unseal(kept, about("approvals", "answer", id)))
-            digest = str(fields.pop("digest"))
+            digest, at = str(fields.pop("digest")), float(fields.pop("at", 0))
             values = {name: from_wire(orjson.loads(fields[name])) for name in ("args", "value")}
-            return ShelvedAnswer(id, run, digest, Answer(**fields | values))
+            return ShelvedAnswer(id, run, digest, Answer(**fields | values), at)
         except (GloveportError, ValueError, TypeError, KeyError, AttributeError):
             return ShelvedAnswer(id, run, "", None)
 
 
+def _life(row: Sequence[Any]) -> tuple[bool, bool]:
+    """Return whether a request can still lead to its call, and whether its host runs."""
+    process, seen, run_status = row[4:7]
+    is_held = lives(process, seen)
+    return run_status in ("running", "waiting") or (run_status is None and is_held), is_held
+
+
 def _request_text(request: ApprovalRequest) -> bytes:
     return orjson.dumps(asdict(request) | {"args": encode(dict(request.args)).decode()})
+
+
+def _answer_fields(answer: Answer) -> dict[str, Any]:
+    args = None if answer.args is None else dict(answer.args)
+    return {name: getattr(answer, name) for name in ("approved", "approver", "scope", "reason", "happened")} | {
+        "args": encode(args).decode(),
+        "value": encode(answer.value).decode(),
+    }
+
+
+def _taken_fields(answer: Answer) -> dict[str, Any] | None:
+    """Return the fields of an answer; None if a value in it can't be encoded, as code that answers may give any."""
+    try:
+        return _answer_fields(answer)
+    except ValueCrossingError:
+        return None
+
+
+def _answer_text(connection: StoreConnection, id: str, digest: str, fields: Mapping[str, Any]) -> str | bytes:
+    text = encode({**fields, "digest": digest, "at": time.time()})
+    return connection.seal(text, about("approvals", "answer", id))

@@ -43,6 +43,8 @@ class ShelfLink:
         desk.take_stored_answers = self._take_answers
         desk.find_stored = self._find_same
         desk.refuse_stored = self._refuse_answer
+        desk.keep_answer = self._keep_answer
+        desk.when_stored = self._when_stored
 
     async def close(self) -> None:
         """Write what is left, and close the file."""
@@ -58,9 +60,11 @@ class ShelfLink:
         if what == "asked":
             self._soon(self._shelve(request))
             self._look()
-        else:
-            states: dict[str, RequestState] = {"answered": "taken", "expired": "expired", "withdrawn": "withdrawn"}
-            self._soon(self._do(self._end, request.id, states[what]))
+        elif what != "answered":  # `_keep_answer` ends those
+            self._soon(self._do(self._end, request.id, what))
+
+    def _keep_answer(self, request: ApprovalRequest, answer: Answer) -> None:
+        self._soon(self._do(self._end, request.id, "taken", answer))
 
     def release(self, run: str) -> None:
         """Look for answers to the requests of a run that this host does not run any more."""
@@ -75,6 +79,10 @@ class ShelfLink:
         task = asyncio.ensure_future(step)
         self._steps.add(task)
         task.add_done_callback(self._steps.discard)
+
+    async def _when_stored(self) -> None:
+        """Return when all that has happened so far is in the store, or could not be written."""
+        await asyncio.gather(*self._steps, return_exceptions=True)
 
     async def _do(self, step: Any, *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, step, *args)
@@ -138,9 +146,9 @@ class ShelfLink:
     def _put(self, request: ApprovalRequest) -> None:
         self._open().put(request, self._host)
 
-    def _end(self, id: str, state: RequestState) -> None:
+    def _end(self, id: str, state: RequestState, answer: Answer | None = None) -> None:
         try:
-            self._open().end(id, state)
+            self._open().end(id, state, answer)
         except GloveportError as error:
             logger.warning("the end of the request %s is not in the store: %s", id, error.message)
 

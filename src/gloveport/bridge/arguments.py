@@ -12,7 +12,7 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
-from gloveport.bridge.to_data import copy_data
+from gloveport.bridge.to_data import copy_data, is_plain
 from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expensive
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
@@ -65,18 +65,23 @@ class Contract:
         """Return True when values whose JSON has so many bytes can be validated on the event loop, whatever they are."""
         return is_quick(self._cost, size)
 
-    def accept_slowly(self, values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what `accept` and `named_arguments` return. It refuses values that would take too long to validate."""
+    def accept_slowly(self, values: Any, *, shared: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `accept` and `named_arguments` return. It refuses values that would take too long to validate.
+
+        With `shared`, both are the same: of arguments so large that nothing keeps them once they are sent, plain JSON as it
+        was decoded.
+        """
         if self.tool.kind != "function" and holds_more(values, MAX_ARGUMENT_VALUES):
             raise self._refusal(f"they hold more than {MAX_ARGUMENT_VALUES:,} values: pass fewer at a time")
         try:
-            given = copy_data(values)
+            given = values if shared and is_plain(values) else copy_data(values)
         except TypeError as error:
             raise self._refusal(f"one of the values {error}") from None
         for args in (given[0], dict.fromkeys(self._names, given[0])) if given and len(given) == 1 else (given,):
             if is_too_expensive(self.tool.input_schema, args):
                 raise self._refusal("they take too long to validate: pass fewer values at a time")
-        return self.accept(given), self.named_arguments(given)
+        sent = self._accepted(given)
+        return sent, sent if shared else copy_data(sent)
 
     def accept(self, values: Any) -> dict[str, Any]:
         """Return the values as named arguments, copied and validated; raises ToolError `bad-arguments`."""
@@ -91,6 +96,10 @@ class Contract:
             given = [copy_data(value) for value in values] if type(values) is list else copy_data(values)
         except TypeError as error:
             raise self._refusal(f"one of the values {error}") from None
+        return self._accepted(given)
+
+    def _accepted(self, given: Any) -> dict[str, Any]:
+        """Return copied values as named arguments, validated."""
         args = self._name(given)
         if not self._fits(args):
             raise self._refusal(describe_errors(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
@@ -202,8 +211,8 @@ class CallerContract(Contract):
 
     __slots__ = ()
 
-    def accept_slowly(self, values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what `accept` and `named_arguments` return."""
+    def accept_slowly(self, values: Any, *, shared: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `accept` and `named_arguments` return: never the same copy."""
         if holds_more(values, MAX_ARGUMENT_VALUES):
             raise self._refusal(f"they hold more than {MAX_ARGUMENT_VALUES:,} values: pass fewer at a time")
         if self.tool.takes == "array" and is_too_expensive(self.tool.input_schema, {"args": values}):

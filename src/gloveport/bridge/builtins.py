@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.bridge.tool_errors import without_paths
 from gloveport.catalog import Catalog, UnknownPart, typescript_stubs
 from gloveport.errors import CallLimit, ToolError
@@ -23,6 +24,7 @@ MAX_LISTED_SOURCES = 20
 MAX_QUESTIONS = 10_000
 QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MAX_CUT_SEARCHES = 10
+PARAMETERS = {"search": ("query", "source", "limit"), "describe": ("path", "at")}
 
 
 class SearchPage(NamedTuple):
@@ -51,6 +53,7 @@ class Builtins:
         self.sync_calls: Mapping[str, Callable[[list[Any]], Any]] = {
             **self.calls,
             "names": self._names,
+            "parameters": self._parameters,
             "pages": self._pages,
             "interfaces": self._interfaces,
             "interface": self._interface,
@@ -108,6 +111,15 @@ class Builtins:
         prefix = args[0] if args and isinstance(args[0], str) else ""
         return list(self._catalog.names(prefix))
 
+    def _parameters(self, args: list[Any]) -> list[str]:
+        name = args[0] if args and isinstance(args[0], str) else ""
+        if name in self.calls:
+            return list(PARAMETERS.get(name, ()))
+        entry = self._catalog.entry(name)
+        if entry is None:
+            raise unknown_tool_error(self._catalog, name)
+        return list(entry.tool.parameters)
+
     def _pages(self, args: list[Any]) -> bool:
         return bool(args) and isinstance(args[0], str) and self._catalog.has_pages(f"{args[0]}.pages")
 
@@ -130,9 +142,10 @@ class Builtins:
 class RunQuestions:
     """What the program of one run asks about its tools, within a budget."""
 
-    def __init__(self, builtins: Builtins, catalog: Catalog) -> None:
+    def __init__(self, builtins: Builtins, catalog: Catalog, errors: ReceivedErrors) -> None:
         self._builtins = builtins
         self._catalog = catalog
+        self._errors = errors
         self._asked = 0
         self._cut_searches: dict[str, SearchPage] = {}
 
@@ -150,7 +163,11 @@ class RunQuestions:
             raise CallLimit("the program asked about its tools too often")
         if name == "search":
             await self._catalog.prepare_search()
-        return await off_loop_if(name in QUESTION_COST, self._answer, name, args)
+        try:
+            return await off_loop_if(name in QUESTION_COST, self._answer, name, args)
+        except ToolError as problem:
+            self._errors.add(problem)
+            raise
 
     def _answer(self, name: str, args: Any) -> Any:
         builtin = self._builtins.sync_calls.get(name)

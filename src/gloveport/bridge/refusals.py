@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from gloveport.approvals.request import Answer
 from gloveport.errors import CODES, ApprovalError, StoreError, ToolError
 from gloveport.rules.budgets import Budget
-from gloveport.types import Decision
+from gloveport.types import FETCH_TOOLS, Decision
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
 
 NOBODY_ANSWERS = "pass on_approval= to Gloveport to answer in code, or store= to answer with `gloveport approvals`"
+
+FETCH_DENIED = "Ask the user whether it may be made, or call a tool instead (`tools.search` finds one)."
 
 
 def denied_by_rules(path: str, decision: Decision) -> ToolError:
@@ -24,7 +26,8 @@ def denied_by_rules(path: str, decision: Decision) -> ToolError:
     else:
         message = f"`tools.{path}` needs a person's approval, which is not available here{reason}"
         setting = f"{NOBODY_ANSWERS}; or {setting}" if setting else NOBODY_ANSWERS
-    return ToolError(message, code="denied", tool=path, hint=CODES["denied"].fix, setting=setting)
+    hint = FETCH_DENIED if path in FETCH_TOOLS else CODES["denied"].fix
+    return ToolError(message, code="denied", tool=path, hint=hint, setting=setting)
 
 
 def denied_by_person(path: str, answer: Answer) -> ToolError:

@@ -66,7 +66,8 @@ class RunBridge:
         self._began = time.monotonic() if context.began is None else context.began
         self.approvals = RunApprovals(bridge, context)
         self.flow = RunFlow(bridge.flow, bridge.agent, context.run, context.session)
-        self._questions = RunQuestions(bridge.builtins, bridge.catalog)
+        self.errors = ReceivedErrors()
+        self._questions = RunQuestions(bridge.builtins, bridge.catalog, self.errors)
         self._past: list[CallRecord] = []
         self.budgets_used: Counter[str] = Counter()
         self._calls_made = 0
@@ -77,7 +78,6 @@ class RunBridge:
         self._recorded_bytes = 0
         self._warnings: dict[str, None] = {}
         self._closed = False
-        self.errors = ReceivedErrors()
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
@@ -99,9 +99,9 @@ class RunBridge:
             *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items()),
         )
 
-    def with_hint(self, failure: Failure) -> Failure:
+    def with_hint(self, failure: Failure, *, has_files: bool) -> Failure:
         """Return the failure that ended the run, with a hint if it is a common mistake about the tools."""
-        return with_hint(failure, self._bridge.catalog)
+        return with_hint(failure, self._bridge.catalog, has_files=has_files)
 
     async def call(self, call: ToolCall) -> Any:
         """Return the tool's result as plain data; raises ToolError, or CallLimit when the run has made too many calls."""
@@ -161,12 +161,16 @@ class RunBridge:
             if audit is not None and (contract.tool.writes or read is not None or not 0 < call.size <= LARGE_VALUES):
                 await self._record_start(audit, made, admitted, read)
             elif audit is not None:
-                audit.call_started(made.id, contract.tool.address, admitted.sent, made.step)
+                sent, given = admitted.sent, call.args
+                frame = call.frame if len(given) == 1 and given[0] == sent else None
+                audit.call_started(made.id, contract.tool.address, sent, made.step, frame)
             found = await self._result(contract, made, admitted.sent)
             value = await large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise run_ended(contract.path)
-            if audit is not None:
+            if audit is not None and call.frame is not None and not is_large(value):
+                audit.call_replied(made.id, value)
+            elif audit is not None:
                 audit.call_ended(made.id, "ok", None, await off_loop(encoded, value) if is_large(value) else value)
             self._finish(made, None)
             return value
@@ -298,7 +302,7 @@ class RunBridge:
         if contract.accepts_quickly(call.size or (math.inf if is_large(call.args) else LARGE_BYTES)):
             sent, named = contract.accept(call.args), None
         else:
-            sent, named = await off_loop_soon(contract.accept_slowly, call.args)
+            sent, named = await off_loop_soon(contract.accept_slowly, call.args, shared=call.size > LARGE_BYTES)
         admitted = AdmittedCall(contract, sent, named)
         if contract.labels is not None:
             admitted = await self._with_reads(admitted)

@@ -16,8 +16,9 @@ from uuid import UUID
 import msgspec
 
 from gloveport.errors import ToolError
-from gloveport.large_values import off_loop_soon
+from gloveport.large_values import EncodedValue, off_loop_soon, plain_json
 from gloveport.types import ErrorValue
+from gloveport.values import MAX_PLAIN_BYTES
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -92,10 +93,27 @@ class _Room:
 
 
 async def large_to_data(value: Any, contract: Contract) -> Any:
-    """Return a large value as data. What a source has read from JSON just now needs no copy: nobody else has it."""
-    if contract.gives_json or type(value) in IMMUTABLE_TYPES:
+    """Return a large value as data, or as an `EncodedValue` if it is plain JSON: then its text is its copy."""
+    if type(value) in IMMUTABLE_TYPES:
         return value
-    return await off_loop_soon(to_data, value, contract.path)
+    if (encoded := await off_loop_soon(_encoded, value)) is not None:
+        return encoded
+    # What a source has read from JSON just now needs no copy: nobody else has it.
+    return value if contract.gives_json else await off_loop_soon(to_data, value, contract.path)
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value that a guest has sent is plain JSON, of which `copy_data` would make an equal copy."""
+    return _encoded(value) is not None
+
+
+def _encoded(value: Any) -> EncodedValue | None:
+    """Return a value as its JSON, if that is plain, and holds no more values than data may."""
+    text = plain_json(value, MAX_PLAIN_BYTES)
+    # A bound: strings hold some of these characters, too.
+    if text is None or (len(text) > MAX_VALUES and sum(map(text.count, (b",", b":", b"[", b"{"))) > MAX_VALUES):
+        return None
+    return EncodedValue(text)
 
 
 def _data(value: Any, room: _Room, depth: int = 0) -> Any:

@@ -98,10 +98,13 @@ def without_paths(text: str) -> str:
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED_PATH.sub(lambda found: f"{found[1]}{_last_part(found[2])}{found[1]}", text)
+    known = [folder for folder in (os.getcwd(), os.path.expanduser("~"), sys.prefix) if len(folder) > 1]
+    spaceless = [folder.replace(" ", "_") for folder in known]
+    for folder, spelling in zip(known, spaceless, strict=True):  # a path ends at a space, but these are known to go on
+        text = text.replace(folder, spelling)
     text = _BARE_PATH.sub(_without_path, text)
-    for folder in (os.getcwd(), os.path.expanduser("~"), sys.prefix):
-        if len(folder) > 1:
-            text = text.replace(folder + os.sep, "").replace(folder, "…")
+    for folder in (*known, *spaceless):
+        text = text.replace(folder + os.sep, "").replace(folder, "…")
     return text
 
 

@@ -33,6 +33,11 @@ _OBJECT_KEYWORDS = frozenset({*PROPERTY_SCHEMAS, "properties", "patternPropertie
 _ARRAY_KEYWORDS = frozenset({*ITEM_SCHEMAS, "prefixItems"})
 # Keywords that make it compare whole values, with all that is in them.
 _COMPARING_KEYWORDS = frozenset({"const", "enum", "uniqueItems"})
+# Keywords that say nothing about what a value holds, and cost the same for every value.
+_FLAT_KEYWORDS = frozenset(
+    {"type", "title", "description", "default", "examples", "format", "minimum", "maximum", "exclusiveMinimum"}
+    | {"exclusiveMaximum", "deprecated", "readOnly", "writeOnly", "$comment"}
+)
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
@@ -109,11 +114,16 @@ def _units(node: Any, value: Any) -> int:
     if kind is list:
         if _ARRAY_KEYWORDS.isdisjoint(node):
             return 1
-        return 1 + len(value)
+        return 1 + len(value) * (1 + sum(word in node and _is_flat(node[word]) for word in ITEM_SCHEMAS))
     units = 1 + len(value) // 1000 if isinstance(value, str) else 1
     if "pattern" in node and isinstance(value, str):
         units += len(value) * (pattern_states(node["pattern"]) or 1) // STATES_PER_UNIT
     return units
+
+
+def _is_flat(node: Any) -> bool:
+    """Return whether a schema looks at no item and no character of a value: then it costs one unit for any value."""
+    return not isinstance(node, Mapping) or _FLAT_KEYWORDS.issuperset(node)
 
 
 def _below(node: Any, value: Any, root: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -127,7 +137,7 @@ def _below(node: Any, value: Any, root: Mapping[str, Any]) -> Iterator[tuple[Any
         own = node.get("prefixItems")
         yield from zip(own if isinstance(own, list) else (), value, strict=False)
         for word in ITEM_SCHEMAS:
-            if word in node:
+            if word in node and not _is_flat(node[word]):  # `_units` has counted the items of a flat one
                 yield from ((node[word], item) for item in value)
 
 

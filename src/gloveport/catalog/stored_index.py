@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from array import array
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -68,8 +69,8 @@ def load_index(path: Path) -> tuple[list[StoredTool], StoredPostings] | None:
         return None
     try:
         database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
-        tools = list(map(StoredTool._make, database.execute("SELECT * FROM tools ORDER BY rowid")))
-        return tools, StoredPostings(database)
+        postings = StoredPostings(database)
+        return list(map(StoredTool._make, database.execute("SELECT * FROM tools ORDER BY rowid"))), postings
     except (sqlite3.Error, ValueError, TypeError):
         with suppress(OSError):
             path.unlink()
@@ -81,6 +82,7 @@ class StoredPostings:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        weakref.finalize(self, database.close)
         self._read: dict[str, Scores | None] = {}
 
     def get(self, word: str) -> Scores | None:

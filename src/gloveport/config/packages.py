@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ PACKAGE_KEYS = ("allow", "modules", "mount")
 MOUNT_KEYS = ("modules", "workspace")
 DEFAULT_MODULES_MOUNT = "/root/skills"
 DEFAULT_WORKSPACE_MOUNT = "/workspace"
+WORKSPACE_MOUNT = re.compile(r"(?=.{2,200}$)/(?:workspace|root|home|mnt|srv|data|app)(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+"""Where a workspace can be in a guest: where the guest's root has nothing else."""
 _PREFIXES = ("npm:", "pypi:")
 
 
@@ -23,7 +26,7 @@ class PackagesConfig:
     """What programs may import. `allow` are names of approved packages (`pypi:numpy`); None for all of them.
 
     `modules` is the folder with the project's own modules, which programs find at `modules_mount`. The relative imports of
-    a program start from `workspace_mount`.
+    a program start from `workspace_mount`, where the files of a session are.
     """
 
     allow: frozenset[str] | None = None
@@ -52,11 +55,12 @@ def packages_from(values: Mapping[str, Any], origins: Mapping[str, str], folders
         plain = isinstance(path, str) and path.startswith("/") and posixpath.normpath(path) == path and path != "/"
         if not plain or not str(path).isprintable():
             raise fail("mount", f"mount of [packages] must have absolute paths, not {path!r:.60}", example)
+    if not WORKSPACE_MOUNT.fullmatch(workspace := mount.get("workspace", DEFAULT_WORKSPACE_MOUNT)):
+        hint = "it is /workspace, or below /root, /home, /mnt, /srv, /data or /app, of plain names"
+        raise fail("mount", f"mount of [packages]: the workspace can't be at {workspace!r:.60}", hint)
     folder = None if modules is None else Path(folders.get("modules", Path()), Path(modules).expanduser())
     allow = package_names(values.get("allow"), f"{place_prefix(origins, 'packages.allow')}allow of [packages]")
-    return PackagesConfig(
-        allow, folder, mount.get("modules", DEFAULT_MODULES_MOUNT), mount.get("workspace", DEFAULT_WORKSPACE_MOUNT)
-    )
+    return PackagesConfig(allow, folder, mount.get("modules", DEFAULT_MODULES_MOUNT), workspace)
 
 
 def package_names(value: Any, of: str) -> frozenset[str] | None:

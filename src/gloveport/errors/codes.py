@@ -24,6 +24,9 @@ class Code(NamedTuple):
         return f"{self.fix.removesuffix('.')}, or {self.setting}." if self.setting else self.fix
 
 
+HINTED_FOR_PROGRAMS = frozenset({"unknown-tool", "bad-arguments"})
+"""Gloveport's hints for these name functions that only a program has: `tools.describe(…)`."""
+
 CODES: Mapping[str, Code] = {
     # the text of the program
     "syntax-error": Code(1, 422, "The program is not valid in its language.", "Correct the marked place."),
@@ -49,7 +52,11 @@ CODES: Mapping[str, Code] = {
         1, 422, "The program imports a module that it may not use.", "Use the built-ins of the language, and the tools."
     ),
     "engine-lacks": Code(
-        1, 422, "The program uses a feature that the engine does not have.", "Name an engine that has it, or do without."
+        1,
+        422,
+        "The program uses a feature that the engine does not have.",
+        "Do without it.",
+        "run it in an engine that has it: engine=…",
     ),
     # the run of the program
     "program-failed": Code(1, 200, "The program threw an error that it did not catch.", "Correct the marked line."),
@@ -157,7 +164,11 @@ CODES: Mapping[str, Code] = {
     ),
     "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call.", "raise max_calls"),
     "result-too-large": Code(
-        6, 200, "The result is larger than max_result_bytes.", "Return a summary.", "raise max_result_bytes"
+        6,
+        200,
+        "The result is larger than max_result_bytes.",
+        "Return a summary.",
+        "raise max_result_bytes, and max_frame_bytes if that is smaller",
     ),
     "frame-too-large": Code(
         6,
@@ -171,6 +182,9 @@ CODES: Mapping[str, Code] = {
         200,
         "The files or the state of a session need more than its quota: bytes, files, or depth of folders.",
         "Remove files that are not needed; the workspace is as it was before the run.",
+    ),
+    "path-taken": Code(
+        1, 409, "A folder of a session has the path, or a file lies above it.", "Choose another path, or remove that first."
     ),
     "workspace-refused": Code(
         1,
@@ -232,7 +246,9 @@ CODES: Mapping[str, Code] = {
     "wrong-method": Code(2, 405, "The address does not take this method.", "Use one of those that the message names."),
     "token-exists": Code(2, 409, "The name has a token of this role already.", "Remove it first, or choose another name."),
     "snippet-exists": Code(2, 409, "A snippet has this name already.", "Remove it first, or choose another name."),
+    "out-of-date": Code(2, 409, "What a request agrees to is not what is there now.", "Look at it again, then agree."),
     "run-ended": Code(2, 409, "The run has ended already.", "Look at its outcome."),
+    "run-unfinished": Code(2, 409, "The run has not ended yet.", "Wait until it has, or cancel it."),
     "bad-request": Code(2, 400, "The request does not follow the protocol.", "Correct what the message names."),
     "not-json": Code(2, 415, "The request does not declare its body as JSON.", "Send `Content-Type: application/json`."),
     "request-too-large": Code(6, 413, "The request's body is larger than the server accepts.", "Send less at once."),
@@ -290,8 +306,8 @@ CODES: Mapping[str, Code] = {
     "not-savable": Code(
         2,
         409,
-        "A run can't be saved as a snippet: it has not completed, or was imported.",
-        "Save one that completed here.",
+        "A run can't be saved as a snippet: it has not completed, was imported, has no object as input, or lacks a tool.",
+        "Save one that completed here, with the tools of now.",
     ),
     "store-key": Code(
         4,

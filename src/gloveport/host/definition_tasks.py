@@ -32,6 +32,9 @@ COMPILERS: Mapping[str, _Compiler] = {
     "gloveport.sources.mcp.compile.task:compile_tool_list": _Compiler(
         ("jsonschema_rs", "msgspec", "orjson"), TaskBudget(5.0, 2.0, memory_mb=512, max_result_bytes=64 * MIB)
     ),
+    "gloveport.sources.schemas.task:normalise_schemas": _Compiler(
+        ("jsonschema_rs", "msgspec", "orjson"), TaskBudget(5.0, 2.0, memory_mb=512, max_result_bytes=64 * MIB)
+    ),
     "gloveport.packages.archives:unpack_archive": _Compiler(
         ("msgspec",), TaskBudget(60.0, 4.0, memory_mb=1536, max_result_bytes=700 * MIB)
     ),

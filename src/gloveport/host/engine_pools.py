@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gloveport.errors import OptionError
 from gloveport.sandbox.engines.engine import Engine, ProcessOptions
-from gloveport.sandbox.engines.registry import ENGINES, REMOTE_ENGINES, is_held, process_options
+from gloveport.sandbox.engines.registry import AUTO, ENGINES, REMOTE_ENGINES, is_held, lighter_engine, process_options
 from gloveport.sandbox.engines.remote.messages import Connect
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.pool import Pool
@@ -34,7 +35,7 @@ class EnginePools:
         connect: Connect | None = None,
         engines: Mapping[str, Engine] = ENGINES,
     ) -> None:
-        self._minimum: Strength = minimum
+        self.minimum: Strength = minimum
         self._spare = spare
         self._allow_eval, self._allow_wasm = allow_eval, allow_wasm
         self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
@@ -59,6 +60,16 @@ class EnginePools:
         wanted = ProcessOptions(engine or "", *allowed, limits.memory_mb, workspace)
         return process_options(language, engine, wanted, self._engines)
 
+    def lighter(self, engine: str | None, options: ProcessOptions) -> ProcessOptions | None:
+        """Return the options of the engine that may run the program instead, if `auto` was asked for and there is one.
+
+        It has no WebAssembly, and no program that names it suits the engine. It keeps no files.
+        """
+        name = lighter_engine(options.engine) if engine == AUTO and options.workspace is None else None
+        if name is None:
+            return None
+        return self._engines[name].process_options(replace(options, engine=name, allow_wasm=False))
+
     def find(self, options: ProcessOptions) -> Pool[RunWorker]:
         """Return the pool of processes with these options. Take a worker at once: an idle pool may be closed later."""
         pool = self.open.pop(options, None)
@@ -67,7 +78,7 @@ class EnginePools:
                 raise OptionError(f"there is no engine {options.engine!r:.60} here", hint="turn its plugin on")
             # A worker that waits at a sandbox host would keep it from others.
             spare = 0 if options.engine in REMOTE_ENGINES else self._spare
-            pool = Pool(engine.launch(options), size=spare, minimum=self._minimum, start=engine.start)
+            pool = Pool(engine.launch(options), size=spare, minimum=self.minimum, start=engine.start)
         self.open[options] = pool
         if len(self.open) > MAX_POOLS:
             self._close_idle(kept=options)
@@ -87,9 +98,13 @@ class EnginePools:
         substitute = self._engines[name].substitute
         if substitute is None or options.workspace is not None:  # the substitute keeps no files
             return options
-        if name not in self._jailed:
-            self._jailed[name] = await is_held(self.find(options))
-        return options if self._jailed[name] else self.options(language, substitute, limits)
+        return options if await self.holds(options) else self.options(language, substitute, limits)
+
+    async def holds(self, options: ProcessOptions) -> bool:
+        """Return whether the jail can hold an engine. It is tried once."""
+        if options.engine not in self._jailed:
+            self._jailed[options.engine] = await is_held(self.find(options))
+        return self._jailed[options.engine]
 
     async def close(self) -> None:
         """End all processes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -18,13 +18,14 @@ from gloveport.packages.package import PackageRequest
 from gloveport.prepare import frame, locate
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
-from gloveport.types import CallRecord, Failure, Program
+from gloveport.types import FETCH_TOOLS, CallRecord, Failure, Program
 
 logger = logging.getLogger("gloveport")
 
 MAX_CAUSES = 16
 EXIT_LIMIT = 6
-MAX_IDLE_CPU_SHARE = 0.1  # of the time of a program that waits; one that computes gets more, even on a busy machine
+MAX_IDLE_CPU_SHARE = 0.1  # of the time of a program that waits
+_OUT_OF_MEMORY = frozenset({"MemoryError", "SystemError", "RangeError", "DataCloneError"})
 _LOOP = re.compile(
     r"(?:^|[;{])[ \t]*(?:\w+:\s*)?(?P<loop>(?:while|for(?:\s+await)?)\s*\(|do\s*\{)"  # JavaScript
     r"|^[ \t]*(?P<python>(?:async[ \t]+for|for|while)\b[^\n]*:)",
@@ -32,6 +33,10 @@ _LOOP = re.compile(
 )
 MAX_NAMED_LOOPS = 5
 _TIMER = re.compile(r"\b(?:setTimeout|setInterval|sleep)\s*\(")
+_FETCH = re.compile(r"\b(?:fetch|urlopen|urlretrieve)\s*\(")
+_NAMES_BEFORE = re.compile(r"(?:\s*\.\??\s*\w+)*")  # read backwards: `.shop.tools` of `tools.shop.orders`
+MAX_CALL_SITES = 50  # that are looked at
+MAX_NAMES_CHARS = 200
 # The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
     {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
@@ -80,17 +85,16 @@ def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
     return row.setting if row and (received is None or row.exit == EXIT_LIMIT) else ""
 
 
-def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord], cpu_share: float) -> Failure:
+def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord], *, is_idle: bool) -> Failure:
     """Return a limit of time with the call or timer that the program waited for, and its line if only one can be meant.
 
-    A program that has computed for next to nothing of its time (`cpu_share`), and waits for no call, waits for a timer. Not
-    every engine tells the line of one that computes: then the last call that the host has seen and the program's loops
-    narrow it down.
+    A program that has hardly computed (`is_idle`), and waits for no call, waits for a timer. Not every engine tells the
+    line of one that computes: then the last call that the host has seen and the program's loops narrow it down.
     """
     if failure.code not in {"time-limit", "cpu-limit"}:
         return failure
     waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
-    computed = failure.code == "cpu-limit" or not (waiting or cpu_share < MAX_IDLE_CPU_SHARE)
+    computed = failure.code == "cpu-limit" or not (waiting or is_idle)
     if computed and failure.line is None:
         return _with_loops(_with_last_call(failure, program, calls), program)
     if len(waiting) == 1 and not computed:
@@ -132,7 +136,23 @@ def _with_loops(failure: Failure, program: Program) -> Failure:
 
 def call_place(source: str, tool: str) -> tuple[int, int] | None:
     """Return the line and column at which a program calls a tool; None unless only one place can be meant."""
-    return _only_place(source, re.compile(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\("))
+    if tool in FETCH_TOOLS:
+        return _only_place(source, _FETCH)
+    path, _, name = tool.rpartition(".")
+    sites = [*islice(re.finditer(rf"\b{re.escape(name)}\s*\(", source), MAX_CALL_SITES + 1)]
+    starts = [
+        site.start()
+        for site in sites
+        if _may_name(source[max(site.start() - MAX_NAMES_CHARS, 0) : site.start()], path.split("."))
+    ]
+    return line_and_column(source, starts[0]) if len(starts) == 1 and len(sites) <= MAX_CALL_SITES else None
+
+
+def _may_name(before: str, path: Sequence[str]) -> bool:
+    """Return whether the names before a call may lead to a tool at a path. The first of them may be a variable."""
+    found = _NAMES_BEFORE.match(before[::-1])
+    names = [name[::-1] for name in re.findall(r"\w+", found.group() if found else "")]
+    return all(name == part for name, part in zip(names[:-1], reversed(path), strict=False))
 
 
 def _only_place(source: str, pattern: re.Pattern[str]) -> tuple[int, int] | None:
@@ -153,7 +173,7 @@ def _code(error: Mapping[str, Any]) -> str:
 def _may_report(code: str, type_: str | None) -> bool:
     """Return whether a guest may report this code of the error table for itself."""
     # Other engines raise an error where Deno dies of its memory limit.
-    return code in GUEST_CODES or (code == "memory-limit" and type_ in {"MemoryError", "RangeError"})
+    return code in GUEST_CODES or (code == "memory-limit" and type_ in _OUT_OF_MEMORY)
 
 
 def _message(error: Mapping[str, Any], type_: str | None) -> str:
@@ -183,8 +203,11 @@ def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None
     return locate(program, line, column) if type(column) is int else None
 
 
-def program_failure(error: ProgramError, catalog: Catalog) -> Failure:
-    """Return the failure of a program that can't run as written, also because the source that it calls has a problem."""
+def program_failure(error: ProgramError, catalog: Catalog, is_approved: Callable[[str], bool]) -> Failure:
+    """Return the failure of a program that can't run as written, also because the source that it calls has a problem.
+
+    `is_approved` says whether a package that it can't import was approved: then a list leaves it out.
+    """
     calls_source = error.code in ("source-failed", "auth-required")
     problem = catalog.source_problem(error.tool) if error.tool and calls_source else None
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
@@ -198,16 +221,21 @@ def program_failure(error: ProgramError, catalog: Catalog) -> Failure:
         error.frame,
         error.tool,
         error.hint or row.fix,
-        setting=(problem and problem.hint) or _approval_of(error.package) or row.setting or None,
+        setting=(problem and problem.hint) or _approval_of(error.package, is_approved) or row.setting or None,
     )
 
 
-def _approval_of(package: str | None) -> str | None:
-    """Return the command that approves a package that a program needs. The name comes from a jailed process."""
+def _approval_of(package: str | None, is_approved: Callable[[str], bool]) -> str | None:
+    """Return how a person lets programs import a package. Its name comes from a jailed process."""
     try:
-        return f"gloveport packages add {PackageRequest.parse(package)}" if package else None
+        wanted = PackageRequest.parse(package) if package else None
     except OptionError:
         return None
+    if wanted is None:
+        return None
+    if is_approved(f"{wanted.ecosystem}:{wanted.name}"):
+        return f"{wanted} is approved, but not listed: see [packages] allow, and packages of [agents.NAME] and of the run"
+    return f"gloveport packages add {wanted}"
 
 
 def unprepared_failure(error: GloveportError) -> Failure:

@@ -29,6 +29,8 @@ from gloveport.types import DEFAULT_AGENT
 
 logger = logging.getLogger("gloveport")
 
+_DEFAULT_AGENT = AgentConfig(DEFAULT_AGENT)
+
 RulesArgument = Rules | Iterable[Rule | Budget] | str
 """What `Gloveport(rules=…)` takes: rules, or the name of a preset."""
 
@@ -71,17 +73,22 @@ class Governance:
         self._snippets: tuple[Snippet, ...] = ()
 
     @property
+    def settings(self) -> Config:
+        """The settings as their files state them now."""
+        self.book.refresh()
+        return self._settings
+
+    @property
     def agents(self) -> Mapping[str, AgentConfig]:
         """The agents that the settings name now."""
-        self.book.refresh()
-        return self._settings.governance.agents
+        return self.settings.governance.agents
 
     def agent(self, name: str) -> AgentConfig:
         """Return the settings of an agent; raise OptionError for one that the settings don't name."""
         found = self.agents.get(name)
         if found is None and name != DEFAULT_AGENT:
             raise OptionError(f"there is no agent {name!r:.60}", hint=f"add [agents.{name:.40}] to gloveport.toml")
-        return found or AgentConfig(DEFAULT_AGENT)
+        return found or _DEFAULT_AGENT
 
     def connect(self, catalog: Catalog, writes: Mapping[str, SourceWrites], labels: Mapping[str, SourceLabels]) -> None:
         """Use another catalog from now on; runs keep the bridge with which they began."""

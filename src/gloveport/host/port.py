@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.approvals.desk import ApprovalDesk, OnApproval
-from gloveport.bridge import Bridge, RunContext
+from gloveport.bridge import Bridge
 from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.catalog import Catalog
 from gloveport.config import AgentConfig, Config, config_from
@@ -23,20 +23,24 @@ from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
 from gloveport.host.options import check_busy, check_run, env_from, flags_from, limits_from, spare_from, strength_from
-from gloveport.host.packages.python_packages import narrowed
+from gloveport.host.packages.python_packages import checked_names
 from gloveport.host.plugins import PluginArgument, port_plugins
+from gloveport.host.program_checks import ProgramChecks, ProgramProblem
 from gloveport.host.program_imports import ProgramImports
 from gloveport.host.program_reader import ProgramReader
-from gloveport.host.runs.attempt import attempt
+from gloveport.host.runs.attempt import attempt, preparable
 from gloveport.host.runs.durable_runs import DurableRuns
+from gloveport.host.runs.engine_choice import ReadProgram, choose_engine
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns, run_to_end
 from gloveport.host.runs.live_reads import replay_run
+from gloveport.host.runs.new_requests import NewRequests
 from gloveport.host.runs.observers import RunObservers
 from gloveport.host.runs.plans import Plans
 from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.rollback import RunUndo
 from gloveport.host.runs.run_request import NO_INPUT, OnEvent, RunRequest, closed_outcome
-from gloveport.host.runs.snippet_calls import SnippetRunner, with_snippets
+from gloveport.host.runs.single_calls import SingleCalls
+from gloveport.host.runs.snippet_calls import SnippetRunner
 from gloveport.host.sandbox_host import SandboxLender, connector
 from gloveport.host.sessions.agent_session import AgentSession
 from gloveport.host.sessions.contents import SessionKey
@@ -50,7 +54,6 @@ from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sources import OpenedSource
 from gloveport.sources.caller import CallerTools
 from gloveport.sources.functions import functions
-from gloveport.store.run_audit import RunAudit
 from gloveport.types import (
     DEFAULT_AGENT,
     Divergence,
@@ -59,17 +62,17 @@ from gloveport.types import (
     Outcome,
     Plan,
     Problem,
+    Program,
     Recording,
     RunMode,
     Strength,
     Tool,
-    ToolCall,
 )
 from gloveport.undo import Rollback
 
 logger = logging.getLogger("gloveport")
 program_logger = logging.getLogger("gloveport.programs")  # of its own, so that a server can show programs and no more
-PYTHON_DELAY_SECONDS = 0.25  # a port that is closed before need not start the engine
+WARMING_DELAY_SECONDS = 0.25  # a port that is closed before need not start the other engines
 
 
 class Gloveport:
@@ -122,19 +125,18 @@ class Gloveport:
         connect = connector(settings.sandbox)
         self._pools = EnginePools(self._minimum, spare_from(spare), **flags, connect=connect, engines=extensions.engines)
         self.sandboxes = SandboxLender(self._pools, self.limits)  # for other hosts
-        parts = self._run, self._pools.options, self._opened_bridge
-        self._snippets = SnippetRunner(self._store, *parts) if self._store is not None else None
-        engines = settings.sandbox.get("engines", ()) if engines is None else engines
-        self.engines = preferred_engines(engines, extensions.engines)
-        for language, engine in self.engines.items():
-            self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
-        self._sessions = Sessions(self._store, self._desk, governance.sessions, self.flow.forget_session)
-        self._imports = ProgramImports(self._minimum, settings.packages)
-        self._programs = ProgramReader(self._minimum, self._imports.importable)
+        runs = self._run, self._pools.options, self._opened_bridge
+        self._snippets = None if self._store is None else SnippetRunner(self._store, *runs)
+        self._single_calls = SingleCalls(self._governance, self._store, self._sources, self._bridge, self._snippets)
+        wanted = settings.sandbox.get("engines", ()) if engines is None else engines
+        self.engines = preferred_engines(wanted, extensions.engines)
+        self._sessions = Sessions(self._store, self._desk, settings, self.flow.forget_session)
+        self._requests = NewRequests(self._pools, self._governance, self._sessions, self.limits, self.engines)
+        self.imports = ProgramImports(self._minimum, settings.packages, lambda agent: self.agent(agent).packages)
+        self._programs = ProgramReader(self._minimum, self.imports.importable)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
-        self._loop = PortLoop(self._loop_closed)
+        self._loop, self._closed = PortLoop(self._loop_closed), False
         self._warming: asyncio.TimerHandle | None = None
-        self._closed = False
 
     @property
     def catalog(self) -> Catalog:
@@ -148,6 +150,11 @@ class Gloveport:
     async def catalog_of(self, agent: str) -> Catalog:
         """Return what the programs of an agent can call now."""
         return (await self._loop.run(lambda: self._bridge(agent))).catalog
+
+    @property
+    def settings(self) -> Config:
+        """The settings as their files state them now."""
+        return self._governance.settings
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -187,8 +194,6 @@ class Gloveport:
         await self._sources.open(naming=naming)
         return await self._bridge(agent)
 
-    # Rules and approvals.
-
     @property
     def rules(self) -> Rules:
         """The rules that are in force now. Setting others puts those in force, from the next call on."""
@@ -219,6 +224,7 @@ class Gloveport:
         attach: bool = False,
         mode: RunMode = "run",
         id: str | None = None,
+        asked: str | None = None,
         tools: CallerTools | None = None,
         session: str | None = None,
         on_busy: Literal["wait", "refuse"] = "wait",
@@ -233,17 +239,14 @@ class Gloveport:
         `attach`, the same program of the same agent is not started again while it waits. With the mode `plan`, writes are
         held back, and the outcome has a plan. `id` is that of the run: raises OptionError if the store has one with it.
         `session` names files and state that runs of this agent share; `on_busy` says what to do while another run uses it.
-        `tools` are those that the caller brings; `packages`, `allow_eval` and `allow_wasm` can only lessen the port's.
+        `tools` are those of the caller, `asked` a digest of its request. `packages` and `allow_…` only lessen the port's.
         """
         check_run(code, language, id)
-        wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
-        engine = engine or self.engines.get(language)
-        allowed = {"allow_eval": allow_eval, "allow_wasm": allow_wasm}
-        options = self._pools.options(language, engine, wanted, **allowed, workspace=self._sessions.quota_of(session))
-        given = options, engine is None, input, wanted, env_from(env), on_event, agent
-        request = RunRequest(id or secrets.token_hex(16), code, language, *given)
-        request = replace(request, tools=tools, log_code=log_code, session=session, waits_for_session=check_busy(on_busy))
-        request = replace(request, packages=narrowed(self._governance.agent(agent).packages, packages))
+        given: dict[str, Any] = {"agent": agent, "engine": engine, "limits": limits, "session": session}
+        given |= {"allow_eval": allow_eval, "allow_wasm": allow_wasm}
+        given |= {"input": input, "env": env_from(env), "on_event": on_event, "tools": tools, "log_code": log_code}
+        given |= {"waits_for_session": check_busy(on_busy), "packages": checked_names(packages, "packages"), "asked": asked}
+        request = self._requests.request(id or secrets.token_hex(16), code, language, **given)
         request = self._plans.begun(request, mode)
         self._check_open()
         return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
@@ -255,9 +258,14 @@ class Gloveport:
 
     async def warm(self) -> None:
         """Run an empty program, and record nothing of it: the first type check takes seconds."""
-        options = self._pools.options("typescript", self.engines.get("typescript"), self.limits)
-        request = RunRequest("warm-up", "", "typescript", options, False, NO_INPUT, self.limits, {}, None)
-        await self._loop.run(lambda: self._run_program(request, None))
+        await self._loop.run(lambda: self._run_program(self._requests.unrecorded("", "typescript", DEFAULT_AGENT), None))
+
+    async def check(self, code: str, language: Language, agent: str) -> tuple[ProgramProblem, ...]:
+        """Return what is wrong with a program of an agent, as far as that shows before it runs."""
+        check_run(code, language, None)
+        self._check_open()
+        checks = ProgramChecks(self._programs, self._types, self._sources, self._catalog_of)
+        return await self._loop.run(lambda: checks.problems(self._requests.unrecorded(code, language, agent)))
 
     async def apply(self, plan: Plan, *, approver: str = "owner", on_event: OnEvent | None = None) -> Outcome:
         """Run the program of a plan anew, with exactly the writes of the plan approved; any other write asks.
@@ -313,39 +321,41 @@ class Gloveport:
     async def _run_once(self, request: RunRequest, held: HeldRun | None) -> Outcome:
         if self._closed:  # since `run` was called
             return closed_outcome(request)
-        if request.any_engine:
-            options = await self._pools.held(request.language, request.options, request.limits)
-            request = replace(request, options=options)
-        run = partial(self.observers.watch, partial(self._run_program, held=held))
+        request, read = await choose_engine(request, self._read, self._pools)
+        run = partial(self.observers.watch, partial(self._run_program, held=held, read=read))
         try:
             async with self._sessions.use(request, held) as used:
                 outcome = await (self._store.record(self._desk, used, held, run) if self._store else run(used))
         except WorkspaceError as error:
-            return Outcome(request.run, "failed", error=unprepared_failure(error))
+            return Outcome(request.run, "failed", error=unprepared_failure(error), engine=request.options.engine)
         finally:
             if self._desk is not None and (held is None or not held.is_released):
                 self._desk.end_run(request.run)
-        return await self._plans.keep(request, outcome)
+        named = outcome if outcome.engine is not None else replace(outcome, engine=request.options.engine)
+        return await self._plans.keep(request, named)
 
-    async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
+    async def _read(self, request: RunRequest) -> tuple[Program, bool]:
+        return await self._programs.prepare_run(request, self._sources, lambda: self._catalog_of(request))
+
+    async def _run_program(self, request: RunRequest, held: HeldRun | None, read: ReadProgram | None = None) -> Outcome:
         if self._log_code or request.log_code:
             program_logger.info("run %s: %s program %r", request.run, request.language, request.code)
         self._pools.find(request.options).warm()
         try:
-            program, waits = await self._programs.prepare_run(request, self._sources, lambda: self._catalog_of(request))
+            program, waits = await (read or self._read)(request)
             if self._closed:
                 return closed_outcome(request)
             bridge = await self._bridge_of(request)
-            modules = None if request.resumed else await self._imports.modules(program)
-            request = self._imports.supply(request, program)
+            modules = None if request.resumed else await self.imports.modules(program)
+            request = self.imports.supply(request, program)
             advice = () if self._types is None else await self._types.advise(program, bridge.catalog, request)
         except ProgramError as error:
-            return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
+            return Outcome(request.run, "failed", error=program_failure(error, self.catalog, self.imports.is_approved))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
         pool = self._pools.find(request.options)
         try:
-            worker = await pool.take()
+            worker = await pool.take(preparable(request, modules))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
@@ -363,16 +373,7 @@ class Gloveport:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
         self._governance.agent(agent)
         self._check_open()
-        return await self._loop.run(lambda: self._call(tool, args, agent))
-
-    async def _call(self, tool: str, args: Mapping[str, Any] | None, agent: str) -> Any:
-        await self._sources.open(naming=tool)
-        bridge = await self._bridge(agent)
-        run = bridge.for_run(self.limits, with_snippets(self._context(agent), self._snippets, bridge, self.limits))
-        try:
-            return await run.call(ToolCall(1, tool, [dict(args or {})]))
-        finally:
-            run.close()
+        return await self._loop.run(lambda: self._single_calls.call(tool, args, agent, self.limits))
 
     async def rollback(self, run: str, *, on_event: OnEvent | None = None) -> Rollback:
         """Undo the writes of a run that has ended, the last one first, by the inverses that their tools declare.
@@ -385,8 +386,7 @@ class Gloveport:
 
     async def recording(self, run: str) -> Recording:
         """Return the steps of a run in the store; raise OptionError if there are none."""
-        store = self._recording_store()
-        return await self._loop.run(lambda: store.recording(run))
+        return await self._loop.run(partial(self._recording_store().recording, run))
 
     async def flush(self) -> None:
         """Write what was recorded so far, for others who read the store; read its snippets anew for the next program."""
@@ -406,20 +406,8 @@ class Gloveport:
         """
         self._check_open()
         recording = run if isinstance(run, Recording) else await self.recording(run)
-        live, folders = self._live if live_reads else None, self._imports.folders_of(recording)
-        replayed = partial(replay_run, self._pools, recording, self.limits, live, folders)
-        return await self._loop.run(replayed)
-
-    async def _live(self, agent: str) -> tuple[Bridge, RunContext]:
-        await self._sources.open()
-        return await self._bridge(agent), self._context(agent)
-
-    def _context(self, agent: str) -> RunContext:
-        """Return the context of calls that belong to no run in the store."""
-        self._governance.agent(agent)
-        name = secrets.token_hex(16)
-        audit = RunAudit(self._store.open(self._desk), name, agent) if self._store is not None else None
-        return RunContext(name, audit=audit)
+        live, folders = self._single_calls.live if live_reads else None, self.imports.folders_of(recording)
+        return await self._loop.run(partial(replay_run, self._pools, recording, self.limits, live, folders))
 
     async def open(self, *, naming: str | None = None) -> JailReport:
         """Start the sandboxes, open the sources, and return the report of the jail.
@@ -431,22 +419,30 @@ class Gloveport:
         return await self._loop.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
-        pool = self._pools.find(self._pools.options("typescript", self.engines.get("typescript"), self.limits))
+        pool = self._pools.find(self._requests.usual_options("typescript"))
         report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
         if self._warming is None:
-            self._warming = asyncio.get_running_loop().call_later(PYTHON_DELAY_SECONDS, self._warm_python)
+            self._warming = asyncio.get_running_loop().call_later(WARMING_DELAY_SECONDS, self._warm_others)
         await self._sources.open(naming)
         return report
 
-    def _warm_python(self) -> None:
-        """Start the zygote of the Python engine, without a guest: with it, the first Python program starts at once."""
-        if not self._closed:
-            self._pools.find(self._pools.options("python", self.engines.get("python"), self.limits)).warm(workers=False)
+    def _warm_others(self) -> None:
+        """Start the zygotes of the other engines, without a guest: with one, the first program for it starts at once."""
+        for options in () if self._closed else self._requests.later_options():
+            self._pools.find(options).warm(workers=False)
 
     async def connect(self, *, naming: str | None = None) -> None:
         """Open the sources in advance, as `open` does, without starting a sandbox."""
         self._check_open()
         await self._loop.run(lambda: self._sources.open(naming))
+
+    async def rebuild_catalog(self) -> None:
+        """Build the catalog anew, after definitions were accepted."""
+        await self._loop.run(self._sources.rebuild)
+
+    async def follow_settings(self, *anew: str) -> None:
+        """Open and close sources as the settings files state them now, and open those in `anew` again."""
+        await self._loop.run(lambda: self._sources.follow(self.settings, anew))
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """Return a tool as it was accepted and as its source defines it now; None where that is not known."""
@@ -469,7 +465,7 @@ class Gloveport:
         if self._warming is not None:
             self._warming.cancel()
         parts = self._durable, self._held, self._pools, self._programs.tasks, self._sources, self._governance.client
-        for part in filter(None, (*parts, self._sessions, self._store, self._types, self._imports, self._plugins)):
+        for part in filter(None, (*parts, self._sessions, self._store, self._types, self.imports, self._plugins)):
             await part.close()
 
     def _loop_closed(self) -> None:

@@ -19,7 +19,7 @@ from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComp
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.host.source_set import SourceSet
 from gloveport.large_values import LARGE_BYTES, off_loop_if
-from gloveport.prepare import TypeReport, check_text
+from gloveport.prepare import TypeAdvice, TypeReport, check_text
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.engines.registry import LOCAL_ENGINES
 from gloveport.sandbox.tasks.launch import task_launch
@@ -68,6 +68,7 @@ class _Facts(msgspec.Struct):
     possible: bool
     names: list[str]
     imports: list[tuple[str, ImportKind, ImportForm]]
+    is_light: bool
 
 
 class ProgramReader:
@@ -102,6 +103,7 @@ class ProgramReader:
                 catalog=catalog,
                 agent=request.agent,
                 importable=importable,
+                lighter=request.lighter_subset,
             )
 
         if request.resumed is not None:  # its text was checked when it began; tools may be gone since
@@ -128,13 +130,17 @@ class ProgramReader:
         catalog: Catalog | None = None,
         agent: str,
         importable: Importable | None = None,
+        lighter: str | None = None,
     ) -> Program:
         """Return the program of a text. `subset` is the module that says what its engine lacks, if it lacks anything.
 
+        `lighter` is the module of an engine that may run the program instead.
         With a catalog, its tool calls are checked too. Raise ProgramError for a program that can't run as written.
         """
         check_text(text, max_code_bytes)
         request = {"language": language, "subset": subset, "max_code_bytes": max_code_bytes, "importable": importable}
+        if lighter is not None:
+            request["lighter"] = lighter
         result = await self._run(agent, PREPARE, request, text, catalog)
         try:
             return _program(language, text, result, importable)
@@ -165,7 +171,7 @@ class ProgramReader:
         }
         try:
             result = await self._run(agent, REPORT_TYPES, request, program.source, catalog)
-            return TypeReport(advice=msgspec.json.decode(result[0][:MAX_FACTS_BYTES], type=tuple[str, ...]))
+            return TypeReport(advice=msgspec.json.decode(result[0][:MAX_FACTS_BYTES], type=tuple[TypeAdvice, ...]))
         except ProgramError as error:
             return TypeReport(error)
         except (IndexError, msgspec.DecodeError):
@@ -277,6 +283,7 @@ def _program(language: Language, source: str, result: list[bytes], importable: I
         tool_access=ToolAccess(frozenset(facts.names), facts.possible),
         imports=_imports(facts.imports, importable),
         importable=importable,
+        is_light=facts.is_light,
     )
 
 

@@ -20,7 +20,7 @@ from gloveport.sandbox.engines.registry import LOCAL_ENGINES, EngineStatus, try_
 from gloveport.sandbox.engines.remote.messages import MAX_MESSAGE_BYTES, Connect
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.types import Language, Limits
+from gloveport.types import Language, Limits, Strength
 
 SANDBOX_PATH = "/v1/sandbox"
 CONNECT_SECONDS = 10
@@ -68,10 +68,15 @@ class SandboxLender:
     def __init__(self, pools: EnginePools, limits: Limits) -> None:
         self._pools = pools
         self.limits = limits
+        self.minimum: Strength = pools.minimum
 
     async def engines(self, preferred: Mapping[Language, str]) -> tuple[EngineStatus, ...]:
         """Try every engine here, and those of the sandbox host that the settings name."""
         return await try_engines(self._pools.hosted, preferred)
+
+    async def jail(self) -> JailReport:
+        """Return the report on the jail of TypeScript programs; raise SandboxError below the minimum strength."""
+        return await self._pools.find(self._pools.options("typescript", None, self.limits)).open()
 
     def states(self) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Yield the engine and the states of the workers of each pool."""

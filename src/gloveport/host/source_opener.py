@@ -1,4 +1,4 @@
-"""Opens sources side by side: one that is broken or slow is reported, and the others work."""
+"""Opens sources side by side: one that is broken or slow is reported, and the others work. Opens them anew later."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ class SourceOpener:
         self._specs = [(item, likely_name(item.text, extensions.kinds)) for item in wanted if isinstance(item, SourceSpec)]
         self._on_progress = on_progress
         self._places: dict[str, int] = {}  # by name: the first source of a name owns it, however late it opens
+        self._next_place = self._expected = len(self._configs) + len(self._specs)
         self._opened: dict[int, OpenedSource] = {}  # by place
         self._tasks: dict[asyncio.Task[None], str] = {}  # each with the name that programs would use
         self._settled = 0  # sources that are open, or never will be
@@ -139,6 +140,72 @@ class SourceOpener:
         current = asyncio.current_task()
         names = [name for task, name in self._tasks.items() if task is not current and not task.done()]
         return [Problem(name, f"the source {name} is still being opened", hint, opening=True) for name in names]
+
+    async def reopen(self, name: str, config: SourceConfig | None = None) -> OpenedSource | None:
+        """Open a source anew, with these settings or those that it has. Return the open one that it replaces.
+
+        What can't be opened is reported. Where the settings are the same, its tools then stay as they were.
+        """
+        await self._stop_opening(name)
+        old = self._opened.get(self._places.get(name, -1))
+        wanted = config or (old.config if old is not None else None)
+        if config is not None:
+            self._configs = [*(one for one in self._configs if one.name != name), config]
+        if self._egress is None:
+            return None
+        if wanted is None:
+            await self._detect_again(name)
+            return None
+        try:
+            opened = await open_source(wanted, self._context([wanted]))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one source does not stop the others
+            problem = _problem(name, error)
+            if old is not None and old.config == wanted:
+                self._report(
+                    name, replace(problem, message=f"{problem.message}: its tools stay as they were", broken=False)
+                )
+                return None
+            self._report(name, problem)
+            return self._opened.pop(self._places.get(name, -1), None)
+        self._report(name, *(Problem(name, text, broken=False) for text in opened.info.warnings))
+        self._opened[self._place_of(name)] = opened
+        if opened.changes is not None:
+            opened.changes.subscribe_to_changes(self._source_changed)
+        return old
+
+    async def drop(self, name: str) -> OpenedSource | None:
+        """Take a source out, with what was reported of it. Return it if it is open."""
+        await self._stop_opening(name)
+        self._configs = [one for one in self._configs if one.name != name]
+        self._report(name)
+        return self._opened.pop(self._places.pop(name, -1), None)
+
+    def _place_of(self, name: str) -> int:
+        """Return the place of a source; a new one comes after all others."""
+        if name not in self._places:
+            self._places[name] = self._next_place
+            self._next_place += 1
+        return self._places[name]
+
+    async def _detect_again(self, name: str) -> None:
+        """Try again to open a source of the command line that could not be opened."""
+        for spec, likely in self._specs:
+            if name in (likely, spec.shown):
+                self.problems = [one for one in self.problems if one.source not in (name, spec.shown)]
+                await self._detect_and_open(spec, self._context([]), self._place_of(likely or name))
+
+    async def _stop_opening(self, name: str) -> None:
+        pending = [task for task, likely in self._tasks.items() if likely == name and not task.done()]
+        for task in pending:
+            task.cancel()
+            self._settled += 1
+        if pending:
+            await asyncio.wait(pending)
+
+    def _report(self, name: str, *problems: Problem) -> None:
+        """Report these problems of a source in place of those before."""
+        self.problems = [*(one for one in self.problems if one.source != name), *problems]
+        _log(problems)
 
     def refresh(self) -> None:
         """Read the facts about the open sources again, after one of them has changed."""
@@ -222,7 +289,7 @@ class SourceOpener:
         _log(problems)
         self.problems += problems
         self._settled += 1
-        is_last = self._settled >= len(self._configs) + len(self._specs)
+        is_last = self._settled >= self._expected
         self._on_progress(is_last or asyncio.get_running_loop().time() > self._wait_until)
 
     def _waited_enough(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from gloveport.catalog import Catalog
 from gloveport.config import Config, SourceConfig
@@ -51,7 +51,7 @@ class SourceSet:
         self._opener = SourceOpener(self._wanted, self._progressed, minimum, settings.options, extensions)
         self._names = self._opener.names
         self._changes = self._built = 0  # what has changed so far, and up to which change the catalog is built
-        self._turn = asyncio.Lock()
+        self._turn, self._following = asyncio.Lock(), asyncio.Lock()
         self._builds: set[asyncio.Task[None]] = set()
         self.catalog = self._unopened_catalog()
         self.labels: dict[str, SourceLabels] = {}
@@ -82,6 +82,31 @@ class SourceSet:
         if self._built < self._changes:
             await self._build(self._changes, self._problems_now())
 
+    async def rebuild(self) -> None:
+        """Build the catalog anew, although the sources are as they were: what was accepted of them may differ."""
+        self._changes += 1
+        await self.build()
+
+    async def follow(self, settings: Config, anew: Collection[str] = ()) -> None:
+        """Open and close sources as these settings state them, open those in `anew` again, and build the catalog anew.
+
+        Programs that run keep their catalog; their calls of a source that is closed now fail.
+        """
+        async with self._following:
+            before, after = ({one.name: one for one in each.sources} for each in (self._settings, settings))
+            kept = [item for item in self._wanted if getattr(item, "name", None) not in before]
+            self._settings, self._wanted = settings, [*after.values(), *kept]
+            gone = before.keys() - after.keys()
+            changed = {name for name, config in after.items() if before.get(name) != config}
+            closing = [await self._opener.drop(name) for name in sorted(gone)]
+            reopening = (self._opener.reopen(name, after.get(name)) for name in sorted(changed | {*anew} - gone))
+            closing += await asyncio.gather(*reopening)
+            self._names = self._opener.names
+            await self.rebuild()
+            for one in closing:
+                if one is not None:
+                    await one.source.close()
+
     async def open(self, naming: str | None = None) -> None:
         """Open every source; with a text in `naming`, wait for those that it does not name only as `SourceOpener` does."""
         if self._wanted:
@@ -104,7 +129,7 @@ class SourceSet:
         given = self._minimum, self._settings.options, self._extensions
         self._opener = SourceOpener(self._wanted, self._progressed, *given)
         self._changes = self._built = 0
-        self._turn = asyncio.Lock()
+        self._turn, self._following = asyncio.Lock(), asyncio.Lock()
         self.catalog = self._unopened_catalog()
 
     def inverse_of(self, address: str) -> Undo | None:

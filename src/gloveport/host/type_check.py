@@ -11,7 +11,7 @@ from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.large_values import LARGE_BYTES, off_loop, off_loop_if
 from gloveport.prepare import TypeReport
-from gloveport.prepare.type_findings import IMPORT_DECLARATIONS
+from gloveport.prepare.type_findings import IMPORT_DECLARATIONS, has_irrelevant_code
 from gloveport.sandbox.type_checkers import TypeCheckers, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
 
@@ -25,6 +25,7 @@ class TypeChecks:
         self._minimum: Strength = minimum
         self._programs = programs
         self._checkers: dict[Language, TypeCheckers] = {}
+        self._missing: set[Language] = set()  # the languages whose checker is not installed, once that was logged
 
     async def check(self, program: Program, catalog: Catalog, request: RunRequest) -> TypeReport:
         """Return what is wrong with the program's types.
@@ -38,14 +39,21 @@ class TypeChecks:
         if program.imports:
             header += IMPORT_DECLARATIONS
         try:
-            findings = await self._of(program.language).check(request.agent, header + program.code)
+            checkers = self._of(program.language)
+        except SandboxError as error:
+            self._warn_once(program.language, error)
+            return TypeReport()
+        try:
+            findings = await checkers.check(request.agent, header + program.code)
         except (SandboxError, TimeoutError) as error:
             logger.warning("the type check was skipped: %s", str(error) or "it took too long")
             return TypeReport()
+        lines_before = header.count("\n")  # most findings are there, or about names that nothing uses
+        findings = [one for one in findings if one.line > lines_before and not has_irrelevant_code(one.code)]
         return await self._programs.report_types(
             program,
             findings,
-            header.count("\n"),
+            lines_before,
             subset=request.subset,
             max_code_bytes=request.limits.max_code_bytes,
             catalog=catalog,
@@ -57,7 +65,7 @@ class TypeChecks:
         report = await self.check(program, catalog, request)
         if report.error is not None:
             raise report.error
-        return report.advice
+        return tuple(map(str, report.advice))
 
     async def close(self) -> None:
         """Stop the checkers."""
@@ -65,9 +73,15 @@ class TypeChecks:
         for checker in checkers:
             await checker.close()
 
+    def _warn_once(self, language: Language, error: SandboxError) -> None:
+        if language not in self._missing:
+            self._missing.add(language)
+            fix = f"; `{error.hint}` installs it" if error.hint else ""
+            logger.warning("types of programs in %s are not checked: %s%s", language, error, fix)
+
     def _of(self, language: Language) -> TypeCheckers:
-        if language not in self._checkers:
-            launch = python_launch() if language == "python" else typescript_launch()
-            language_id = "python" if language == "python" else "typescript"
-            self._checkers[language] = TypeCheckers(launch, language=language_id, minimum=self._minimum)
-        return self._checkers[language]
+        checked: Language = "python" if language == "python" else "typescript"  # JavaScript is checked as TypeScript
+        if checked not in self._checkers:
+            launch = python_launch() if checked == "python" else typescript_launch()
+            self._checkers[checked] = TypeCheckers(launch, language=checked, minimum=self._minimum)
+        return self._checkers[checked]

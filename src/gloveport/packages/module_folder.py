@@ -13,39 +13,40 @@ from gloveport.types import MIB
 MAX_FILES = 500
 MAX_BYTES = 8 * MIB
 MAX_DEPTH = 12
-ENDINGS = frozenset({".mjs", ".js", ".cjs", ".ts", ".mts", ".json"})
+JAVASCRIPT = frozenset({".mjs", ".js", ".cjs", ".ts", ".mts", ".json"})
+PYTHON = frozenset({".py"})
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleFolder:
-    """A folder of modules. In the guest it is `mount`, and the program's own folder is `workspace`."""
+    """A folder of modules. In the guest it is `mount`."""
 
     path: Path
     mount: str = "/root/skills"
-    workspace: str = "/workspace"
 
-    def files(self) -> tuple[str, ...]:
-        """Return the paths of the modules, below the folder. Links are left out: they may lead anywhere (D8)."""
-        found = sorted(self._walk())
+    def files(self, endings: frozenset[str]) -> tuple[str, ...]:
+        """Return the paths of a language's modules, below the folder. Links are left out: they may lead anywhere (D8)."""
+        found = sorted(self._walk(endings))
         if len(found) > MAX_FILES:
             raise PackageError(
-                f"{self.path} holds more than {MAX_FILES} modules", hint="name a smaller folder as `modules`"
+                f"the folder of the project's modules holds more than {MAX_FILES}",
+                hint="name a smaller folder as `modules`",
             )
         return tuple(found)
 
-    def read(self) -> dict[str, bytes]:
-        """Return the modules with their contents."""
+    def read(self, endings: frozenset[str]) -> dict[str, bytes]:
+        """Return the modules of a language with their contents."""
         contents: dict[str, bytes] = {}
         left = MAX_BYTES
-        for name in self.files():
+        for name in self.files(endings):
             with open(self.path / name, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW)) as file:
                 contents[name] = file.read(left + 1)
             left -= len(contents[name])
             if left < 0:
-                raise PackageError(f"the modules in {self.path} have more than {MAX_BYTES // MIB} MiB")
+                raise PackageError(f"the project's modules have more than {MAX_BYTES // MIB} MiB")
         return contents
 
-    def _walk(self) -> Iterator[str]:
+    def _walk(self, endings: frozenset[str]) -> Iterator[str]:
         count = 0
         for here, folders, names in os.walk(self.path):
             inside = os.path.relpath(here, self.path)
@@ -55,7 +56,7 @@ class ModuleFolder:
             ]
             for name in names:
                 path = os.path.join(here, name)
-                plain = os.path.splitext(name)[1] in ENDINGS and not name.startswith(".") and path.isprintable()
+                plain = os.path.splitext(name)[1] in endings and not name.startswith(".") and path.isprintable()
                 if plain and os.path.isfile(path) and not os.path.islink(path):
                     yield os.path.normpath(os.path.join(inside, name))
                     count += 1

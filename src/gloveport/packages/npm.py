@@ -9,9 +9,11 @@ from typing import Any
 
 from gloveport import urls
 from gloveport.errors import OptionError, PackageError, ToolError
+from gloveport.large_values import off_loop_if
 from gloveport.packages.fetched import FetchedPackage, RunTask, unpack
 from gloveport.packages.package import Package, PackageId, PackageRequest, check_name
 from gloveport.packages.registries import (
+    SLOW_BYTES,
     Registry,
     RegistryClient,
     npm_registry,
@@ -111,7 +113,7 @@ class NpmResolver:
             hint = f"did you mean npm:{meant[0]}?" if meant else "check its name"
             raise PackageError(f"{registry.origin} has no package npm:{name}", hint=hint)
         try:
-            found = await read_json(reply.body)
+            found = await off_loop_if(len(reply.body) > SLOW_BYTES, read_json, reply.body)
             versions = one_of(found["versions"], (dict,), {})
             return _NpmDocument(versions, texts(found.get("dist-tags")), registry)
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -14,6 +14,7 @@ MAX_NAME_CHARS = 214
 
 _NPM_NAME = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*")
 _PYPI_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+MAX_PACKAGE_CHARS = len("npm:") + MAX_NAME_CHARS
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,127}")
 _SPECIFIER = re.compile(r"[\x20-\x7e]{1,200}")
 _EXAMPLE = "write it as npm:date-fns, npm:date-fns@4, pypi:tabulate or pypi:numpy==2.1.0"

@@ -6,9 +6,10 @@ fetched to be resolved; when a later requirement excludes a chosen version, the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any
 
 from packaging.markers import default_environment
@@ -24,13 +25,17 @@ from gloveport.large_values import off_loop_if
 from gloveport.packages.fetched import FetchedPackage, RunTask, UnpackedArchive, unpack
 from gloveport.packages.package import Package, PackageId, PackageRequest, normal_name
 from gloveport.packages.registries import Registry, RegistryClient, integrity_of, one_of, pypi_indexes, read_json
+from gloveport.policy.egress import Reply
 from gloveport.suggestions import similar
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 MAX_CLOSURE = 150
 MAX_RESTARTS = 25
 MAX_REQUIREMENT_CHARS = 1000
+MAX_HTML_BYTES = 16 * 1024 * 1024
 _SLOW_BYTES = 64 * 1024
+_LINK = re.compile(r"<a(\s(?:[^<>\"']++|\"[^\"<]{0,4000}+\"|'[^'<]{0,4000}+')*+)>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"([a-zA-Z-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +155,20 @@ class PypiResolver:
         for registry in pypi_indexes():
             reply = await self._client.get(f"{registry.url}{name}/", registry, accept=ACCEPT)
             if reply.status == 200:
-                as_json = "json" in reply.headers.get("content-type", "")
-                rows = _rows_of_json(await read_json(reply.body)) if as_json else await _rows_of_html(reply.body)
-                return [wheel for row in rows if (wheel := self._wheel(name, row, reply.url, registry)) is not None]
+                try:
+                    return await off_loop_if(len(reply.body) > _SLOW_BYTES, self._wheels_in, name, reply, registry)
+                except ValueError as problem:
+                    raise PackageError(f"{registry.origin} answers with no index of pypi:{name}: {problem}") from None
         meant = similar(name, POPULAR)
         raise PackageError(f"there is no package pypi:{name}", hint=f"did you mean pypi:{meant[0]}?" if meant else None)
+
+    def _wheels_in(self, name: str, reply: Reply, registry: Registry) -> list[Wheel]:
+        is_json = "json" in reply.headers.get("content-type", "")
+        if not is_json and len(reply.body) > MAX_HTML_BYTES:
+            raise ValueError(f"it has more than {MAX_HTML_BYTES:,} bytes of HTML")
+        rows = _rows_of_json(read_json(reply.body)) if is_json else _rows_of_html(reply.body.decode(errors="replace"))
+        found = (self._wheel(name, row, reply.url, registry) for row in rows)
+        return [wheel for wheel in found if wheel is not None]
 
     def _wheel(self, name: str, row: Mapping[str, str], page: str, registry: Registry) -> Wheel | None:
         """Return a wheel of an index; None for one that is yanked, of another platform, or without a hash."""
@@ -237,31 +251,19 @@ def _rows_of_json(page: Any) -> list[Mapping[str, str]]:
     return rows
 
 
-async def _rows_of_html(body: bytes) -> list[Mapping[str, str]]:
-    def read() -> list[Mapping[str, str]]:
-        page = _IndexPage()
-        page.feed(body.decode(errors="replace"))
-        return page.rows
-
-    return await off_loop_if(len(body) > _SLOW_BYTES, read)
-
-
-class _IndexPage(HTMLParser):
-    """The links of an index's page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[Mapping[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        about = {name: value or "" for name, value in attrs}
-        if tag != "a" or "href" not in about:
-            return
+def _rows_of_html(page: str) -> list[Mapping[str, str]]:
+    """Return the links of an index's page. The time is linear in the text, as that of no parser of Python's own is."""
+    rows: list[Mapping[str, str]] = []
+    for tag in _LINK.finditer(page):
+        about = {name.lower(): unescape(one or other) for name, one, other in _ATTRIBUTE.findall(tag[1])}
+        if "href" not in about:
+            continue
         url, _, fragment = about["href"].partition("#")
         row = {"url": url, "filename": url.rpartition("/")[2].replace("%2B", "+").replace("%2b", "+")}
         row["sha256"] = fragment.removeprefix("sha256=").partition("&")[0]
         row |= {key.removeprefix("data-"): about[key] for key in ("data-requires-python", "data-yanked") if key in about}
-        self.rows.append(row)
+        rows.append(row)
+    return rows
 
 
 _POPULAR = (

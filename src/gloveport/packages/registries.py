@@ -10,7 +10,6 @@ import base64
 import configparser
 import hashlib
 import hmac
-import json
 import os
 import re
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from gloveport import urls
+from gloveport import bounded_json, urls
 from gloveport.errors import OptionError, PackageError, ToolError
 from gloveport.large_values import off_loop_if
 from gloveport.packages.package import Ecosystem
@@ -32,9 +31,9 @@ PUBLIC: Mapping[Ecosystem, str] = {"npm": "https://registry.npmjs.org/", "pypi":
 PUBLIC_FILES = "https://files.pythonhosted.org"
 MAX_ARCHIVE_BYTES = 256 * MIB
 MAX_INDEX_BYTES = 64 * MIB
-MAX_JSON_DEPTH = 30
+INDEX_LIMITS = bounded_json.JsonLimits(containers=1_000_000, items=5_000_000, keys=500_000, depth=30)
 MAX_INDEXES = 8
-_SLOW_BYTES = 256 * 1024
+SLOW_BYTES = 256 * 1024
 _HASHES = ("sha512", "sha384", "sha256")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _NPM_PLACES = ("/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc")
@@ -165,7 +164,7 @@ class RegistryClient:
         if reply.status != 200:
             raise PackageError(f"{urls.shown(url)} does not exist")
         algorithm, _, stated = integrity.partition("-")
-        found = await off_loop_if(len(reply.body) > _SLOW_BYTES, _hash, algorithm, reply.body)
+        found = await off_loop_if(len(reply.body) > SLOW_BYTES, _hash, algorithm, reply.body)
         if not hmac.compare_digest(found, stated):
             message = f"{urls.shown(url)} does not have the hash that its registry states"
             raise PackageError(
@@ -189,16 +188,12 @@ def strongest(integrity: str) -> str | None:
     return next((stated[name] for name in _HASHES if name in stated), None)
 
 
-async def read_json(data: bytes) -> Any:
-    """Return the value of a registry's JSON; raise ValueError for other text. Python's parser bounds its depth."""
-
-    def read() -> Any:
-        try:
-            return json.loads(data)
-        except RecursionError:
-            raise ValueError("it is nested too deep") from None
-
-    return await off_loop_if(len(data) > _SLOW_BYTES, read)
+def read_json(data: bytes) -> Any:
+    """Return the value of a registry's JSON; raise ValueError for other text, or for too much of it."""
+    try:
+        return bounded_json.read(data, INDEX_LIMITS)
+    except (bounded_json.JsonLimitError, RecursionError) as problem:
+        raise ValueError(str(problem)) from None
 
 
 def texts(value: Any, limit: int = 1000) -> Mapping[str, str]:

@@ -49,12 +49,13 @@ class PackageStore:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or data_folder() / "packages"
+        self._lock_path = str(self.folder / LOCK_FILE)
         self._read: tuple[tuple[int, int, int], dict[PackageId, Package]] | None = None
 
     def approved(self) -> Mapping[PackageId, Package]:
         """Return the approved packages. The lock is read again when it has changed."""
         try:
-            state = (self.folder / LOCK_FILE).stat()
+            state = os.stat(self._lock_path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # who can't look there has approved nothing there
             return {}
         version = state.st_ino, state.st_mtime_ns, state.st_size

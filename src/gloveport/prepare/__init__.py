@@ -25,10 +25,11 @@ from gloveport.prepare.diagnostics import frame, program_error
 from gloveport.prepare.mistakes import IS_PYTHON
 from gloveport.prepare.positions import locate
 from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
-from gloveport.prepare.type_findings import TypeReport, report_types
+from gloveport.prepare.type_findings import TypeAdvice, TypeReport, report_types
 from gloveport.types import LANGUAGES, MIB, Importable, Language, Program, TypeFinding
 
-__all__ = ["ToolIndex", "TypeReport", "check", "check_text", "check_types", "find_findings", "frame", "locate", "prepare"]
+__all__ = ["ToolIndex", "TypeAdvice", "TypeReport"]
+__all__ += ["check", "check_text", "check_types", "find_findings", "frame", "locate", "prepare"]
 
 
 def prepare(
@@ -38,9 +39,11 @@ def prepare(
     max_code_bytes: int = MIB,
     subset: Subset | None = None,
     importable: Importable | None = None,
+    lighter: Subset | None = None,
 ) -> Program:
     """Return the program of a text, for an engine that has its whole language or a `subset` of it.
 
+    `lighter` is another engine, which may run the program instead: whether it suits it is a fact of the program.
     Raises `ProgramError` with a diagnostic when there is none that can run.
     """
     if language not in LANGUAGES:
@@ -53,7 +56,8 @@ def prepare(
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     try:
-        return prepare_typescript(text, language, cast("ScriptSubset | None", subset), importable or Importable())
+        subsets = cast("ScriptSubset | None", subset), cast("ScriptSubset | None", lighter)
+        return prepare_typescript(text, language, subsets[0], importable or Importable(), subsets[1])
     except ProgramError as error:
         if error.code != "syntax-error" or not _is_python(text):
             raise

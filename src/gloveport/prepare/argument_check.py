@@ -64,7 +64,7 @@ def validate_arguments(arguments: CallArguments, tool: Tool) -> InvalidArgument 
         return None
     positional = arguments.positional
     if arguments.named:
-        return _check_named(arguments.named, positional, tool)
+        return _check_mixed(positional, arguments.named, tool) if positional else _check_named(arguments.named, tool)
     if not positional:
         return _missing(tool, set())
     if len(positional) == 1 and positional[0].kind == "object":
@@ -78,17 +78,27 @@ def _check_object(keys: NamedValues | None, tool: Tool) -> InvalidArgument | Non
     if keys is None:
         return None
     unknown = [key for key in keys if key not in tool.parameters]
-    if unknown and len(unknown) == len(keys) and _first_takes_object(tool):
+    if unknown and len(unknown) == len(keys) and _only_one_takes_object(tool):
         return None
-    return _check_named(keys, (), tool)
+    return _check_named(keys, tool)
 
 
-def _check_named(keys: NamedValues, positional: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument | None:
+def _check_mixed(values: Sequence[ArgumentValue], keys: NamedValues, tool: Tool) -> InvalidArgument | None:
+    """Check values that fill the parameters in their order, and the others by name."""
+    if len(values) > len(tool.parameters):
+        return _too_many(values, tool)
+    filled = dict(zip(tool.parameters, values, strict=False))
+    if twice := next((key for key in keys if key in filled), None):
+        return InvalidArgument(f"gets `{twice}` twice, by position and by keyword", _parameters(tool), keys[twice][0])
+    return _check_named({**{name: (value, value) for name, value in filled.items()}, **keys}, tool)
+
+
+def _check_named(keys: NamedValues, tool: Tool) -> InvalidArgument | None:
     properties = tool.input_schema.get("properties", {})
     unknown = next((key for key in keys if key not in properties), None)
     if unknown is not None and tool.input_schema.get("additionalProperties") is False:
         return _unknown(unknown, keys[unknown][0], tool)
-    missing = _missing(tool, {*keys, *tool.parameters[: len(positional)]})
+    missing = _missing(tool, set(keys))
     if missing:
         return missing
     for key, (_, value) in keys.items():
@@ -104,8 +114,7 @@ def _check_positional(values: Sequence[ArgumentValue], tool: Tool) -> InvalidArg
     if not names and tool.input_schema.get("additionalProperties") is not False:
         return None
     if len(values) > len(names):
-        takes = "no arguments" if not names else f"at most {_count(len(names), 'argument')}"
-        return InvalidArgument(f"takes {takes}, not {len(values)}", _parameters(tool), values[len(names)])
+        return _too_many(values, tool)
     missing = _missing(tool, set(names[: len(values)]))
     if missing:
         return missing
@@ -115,6 +124,12 @@ def _check_positional(values: Sequence[ArgumentValue], tool: Tool) -> InvalidArg
         if wrong:
             return wrong
     return None
+
+
+def _too_many(values: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument:
+    names = tool.parameters
+    takes = "no arguments" if not names else f"at most {_count(len(names), 'argument')}"
+    return InvalidArgument(f"takes {takes}, not {len(values)}", _parameters(tool), values[len(names)])
 
 
 def _missing(tool: Tool, present: set[str]) -> InvalidArgument | None:
@@ -178,12 +193,14 @@ def _article(word: str) -> str:
     return "an" if word[:1] in "aeio" else "a"
 
 
-def _first_takes_object(tool: Tool) -> bool:
-    properties = tool.input_schema.get("properties", {})
-    first = next(iter(properties.values()), None)
-    if not isinstance(first, Mapping):
-        return first is not None
-    kinds = first.get("type")
+def _only_one_takes_object(tool: Tool) -> bool:
+    """Return whether an object may be the tool's only argument instead of all of them, as the bridge allows."""
+    if len(tool.parameters) != 1:
+        return False
+    only = tool.input_schema.get("properties", {}).get(tool.parameters[0])
+    if not isinstance(only, Mapping):
+        return True
+    kinds = only.get("type")
     return kinds is None or kinds == "object" or (isinstance(kinds, list) and "object" in kinds)
 
 

@@ -18,6 +18,10 @@ class ScriptSubset(Protocol):
         """Raise ProgramError for the first thing in a program that the engine is known not to have."""
         ...
 
+    def suits(self, source_text: SourceText) -> bool:
+        """Return whether a program comes to the same in the engine as in a complete one, and is likely to be no slower."""
+        ...
+
 
 class UnsupportedNode(NamedTuple):
     """Something that an engine does not have, and where the program uses it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gloveport.errors import ProgramError
 from gloveport.prepare.call_check import CallSite
@@ -44,12 +45,23 @@ _IRRELEVANT_MESSAGE = re.compile(
 )
 
 
+class TypeAdvice(NamedTuple):
+    """A note of one line about a place in the agent's text."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
 @dataclass(frozen=True, slots=True)
 class TypeReport:
-    """`error` is what stops the program, if anything does; `advice` holds one-line notes with their places."""
+    """`error` is what stops the program, if anything does; `advice` is what does not."""
 
     error: ProgramError | None = None
-    advice: tuple[str, ...] = ()
+    advice: tuple[TypeAdvice, ...] = ()
 
 
 # "Cannot find name 'A'", "Cannot find namespace 'z'", "'A' refers to a value, but is being used as a type here".
@@ -61,7 +73,7 @@ def report_types(
 ) -> TypeReport:
     """Return the report of the findings that lie in the agent's own text; the others are dropped."""
     error: ProgramError | None = None
-    advice: list[str] = []
+    advice: list[TypeAdvice] = []
     places = [call.extent() for call in calls]
     lines = _starts(program)
     for finding in findings:
@@ -76,7 +88,7 @@ def report_types(
         if error is None and _is_certain(finding) and any(begin < start < end for begin, end in places):
             error = found
         elif len(advice) < MAX_ADVICE_LINES:
-            advice.append(f"line {found.line}, column {found.column}: {message}")
+            advice.append(TypeAdvice(found.line or 1, found.column or 1, message))
     return TypeReport(error, tuple(advice))
 
 
@@ -96,14 +108,18 @@ def _is_imported(program: Program, finding: TypeFinding) -> bool:
 
 
 def _is_irrelevant(finding: TypeFinding) -> bool:
-    code = finding.code
+    return has_irrelevant_code(finding.code) or bool(_IRRELEVANT_MESSAGE.search(finding.message.partition("\n")[0]))
+
+
+def has_irrelevant_code(code: str) -> bool:
+    """Return whether no report has a finding of this code."""
     if code.isdigit():
         # 1xxx: syntax, which prepare has checked; 6xxx and 7xxx: unused names and missing annotations.
         if (code[0] == "1" and len(code) == 4) or code[0] in "67":
             return True
     elif not code[:1].isalpha() or code.startswith("no-"):
         return True
-    return code in _IRRELEVANT or bool(_IRRELEVANT_MESSAGE.search(finding.message.partition("\n")[0]))
+    return code in _IRRELEVANT
 
 
 def _starts(program: Program) -> list[int]:

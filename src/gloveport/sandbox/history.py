@@ -7,6 +7,7 @@ may differ between versions.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,16 @@ import orjson
 from gloveport.errors import WireError
 from gloveport.large_values import LARGE_BYTES
 from gloveport.sandbox import wire
+from gloveport.sandbox.start_event import Preparation, preparation_of, without_script
 from gloveport.types import Divergence, LogLine, Recording, ToolCall
 
 MAX_ID_DIGITS = 18
+
+
+def prepared_events(events: Sequence[bytes]) -> tuple[Preparation | None, list[bytes]]:
+    """Return how the process of a recorded run was prepared, and the events that it got after that."""
+    preparation = preparation_of(events[0]) if events else None
+    return preparation, [*events] if preparation is None else [without_script(events[0]), *events[1:]]
 
 
 @dataclass(slots=True)
@@ -55,6 +63,7 @@ class RunHistory:
     value: Any = None
     repeated: RepeatedFrames | None = None
     sent: bytes = b""  # all events, as they are sent
+    preparation: Preparation | None = None  # of the process that it began in
     is_repeated: bool = False
     """Whether a run has repeated all of it, and goes on."""
 
@@ -77,7 +86,8 @@ class RunHistory:
                         raise
                     # The host has refused this frame, and ended the run.
         found.repeated = RepeatedFrames(recording)
-        found.sent = b"".join(wire.pack(event) for event in recording.events)
+        found.preparation, events = prepared_events(recording.events)
+        found.sent = b"".join(wire.pack(event) for event in events)
         return found
 
     @property

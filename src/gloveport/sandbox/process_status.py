@@ -39,6 +39,11 @@ def held_bytes_and_threads(pid: int) -> tuple[int, int]:
     return sum(held) * 1024, threads
 
 
+def is_running(pid: int) -> bool:
+    """Return whether the first thread of a process computes, or would if it got a processor."""
+    return b"\nState:\tR" in _read_status(f"/proc/{pid}")
+
+
 def _kilobytes(pid: int, *fields: bytes) -> list[int]:
     text = _read_status(f"/proc/{pid}")
     if b"\nVmRSS:" not in text:  # its first thread has ended; others may still run

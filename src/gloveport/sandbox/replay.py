@@ -7,7 +7,7 @@ import asyncio
 from gloveport.errors import SandboxError, WireError
 from gloveport.large_values import off_loop
 from gloveport.sandbox import wire
-from gloveport.sandbox.history import RepeatedFrames
+from gloveport.sandbox.history import RepeatedFrames, prepared_events
 from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Divergence, Limits, Recording
 
@@ -21,7 +21,8 @@ async def replay(worker: RunWorker, recording: Recording, limits: Limits) -> Div
     reader = wire.FrameReader(limits.max_frame_bytes, 2**40)
     ended: asyncio.Future[Divergence | None] = loop.create_future()
     repeated = await off_loop(RepeatedFrames, recording)
-    events = await off_loop(lambda: b"".join(wire.pack(event) for event in recording.events))
+    preparation, sent = await off_loop(prepared_events, recording.events)
+    events = await off_loop(lambda: b"".join(wire.pack(event) for event in sent))
 
     def receive(data: bytes) -> None:
         if ended.done():
@@ -44,6 +45,8 @@ async def replay(worker: RunWorker, recording: Recording, limits: Limits) -> Div
 
     if repeated.are_complete:
         return None
+    if preparation is not None and not await worker.prepare(preparation):
+        return repeated.ended()
     worker.limit(limits, lambda: receive(b""))  # over a limit is the same as dead
     worker.listen(receive)
     worker.send(events)

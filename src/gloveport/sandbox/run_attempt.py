@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
+from gloveport.errors import GloveportError, SandboxError, ToolError, ValueCrossingError, WireError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
@@ -22,10 +22,10 @@ from gloveport.sandbox.exit_reason import GuestNotes
 from gloveport.sandbox.history import RepeatedFrames, RunHistory
 from gloveport.sandbox.host_callbacks import HostCallbacks, Recorder
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.sandbox.start_event import RunSetup, start_event
+from gloveport.sandbox.start_event import RunSetup, start_event, without_script
 from gloveport.sandbox.worker import END_DELAY_SECONDS
 from gloveport.types import MIB, Divergence, Limits, LogLine, Program, ToolCall
-from gloveport.values import encode
+from gloveport.values import encode, encode_large
 
 MAX_SYNC_CALLS = 10_000
 MAX_TIMER_MICROSECONDS = 2**62  # distance of a timer from the epoch
@@ -107,6 +107,7 @@ class RunAttempt:
         self._epoch, self._began = max(time.time_ns() // 1000, history.now + 1), time.monotonic_ns()
 
         async def events() -> bytes:
+            await self._prepare(history)
             return history.sent
 
         return await self._drive(events)
@@ -116,16 +117,25 @@ class RunAttempt:
         self._epoch, self._began = history.began, time.monotonic_ns()
 
         async def first() -> bytes:
+            await self._prepare(history)
             return history.recording.events[0]
 
         return await self._drive(first)
+
+    async def _prepare(self, history: RunHistory) -> None:
+        """Prepare the process as that of the recorded run was."""
+        if history.preparation is not None and not await self._worker.prepare(history.preparation):
+            raise SandboxError("what the run imports can't be imported again as it was", code="replay-diverged")
 
     async def _drive(self, start: Callable[[], Awaitable[bytes]]) -> AttemptResult:
         try:
             first = await start()
             self._worker.limit(self._limits, lambda: self._receive(b""))
             if self._repeated is None:
-                self._send(wire.pack(first))  # now, so that the rest happens while the guest works
+                prepared = self._worker.prepared is not None
+                self._send(
+                    wire.pack(without_script(first) if prepared else first)
+                )  # now, so that the rest happens while the guest works
                 if self._recorder is not None:
                     self._recorder.event(first)
             else:
@@ -286,7 +296,7 @@ class RunAttempt:
             self._repeat(frame)
             return
         self._record(frame)
-        self._dispatch(wire.decode(frame), len(frame))
+        self._dispatch(wire.decode(frame), len(frame), None if self._recorder is None else frame)
 
     def _repeat(self, frame: bytes) -> None:
         """Compare a frame with the recorded one. After the last of these, go on with what the recording leaves open."""
@@ -318,10 +328,10 @@ class RunAttempt:
         if self._recorder is not None:
             self._recorder.frame(frame)
 
-    def _dispatch(self, message: list[Any], size: int) -> None:
+    def _dispatch(self, message: list[Any], size: int, recorded: bytes | None = None) -> None:
         # Calls come first and without `match`, which would take as long as the rest of this method.
         if message[0] == "call" and len(message) in (4, 5):
-            self._call(message, size)
+            self._call(message, size, recorded)
             return
         match message:
             case ["call_sync", int(call_id), str(name), list(args)]:
@@ -341,14 +351,14 @@ class RunAttempt:
             case _:
                 raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
 
-    def _call(self, message: list[Any], size: int) -> None:
+    def _call(self, message: list[Any], size: int, recorded: bytes | None) -> None:
         call_id, name, args, step = *message[1:4], wire.label_of(message)
         if type(call_id) is not int or type(name) is not str or type(args) is not list or call_id <= self._last_id:
             raise WireError("a call is malformed, or its id was used before")
         if self._in_flight + size > MAX_IN_FLIGHT_BYTES:
             raise WireError(f"the calls in flight hold more than {MAX_IN_FLIGHT_BYTES:,} bytes", code="frame-too-large")
         self._last_id = call_id
-        call = ToolCall(call_id, name, args, size, step)
+        call = ToolCall(call_id, name, args, size, step, recorded)
         self._begin(call_id, self._serve(call, self._host.call(call)))
 
     def _begin(self, call_id: int, service: Coroutine[Any, Any, None]) -> None:
@@ -377,7 +387,7 @@ class RunAttempt:
     async def _encode_large(self, value: Any) -> bytes:
         self._encoding += 1
         try:
-            return await off_loop_soon(encode, value, "result")
+            return await off_loop_soon(encode_large, value, "result")
         finally:
             self._encoding -= 1
             if not self._encoding and self._waits_for_encoding:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.start_event import Preparation
 from gloveport.sandbox.watchdog import ExceededLimit
 from gloveport.types import Limits
 
@@ -18,9 +19,15 @@ class RunWorker(Protocol):
     idle_mb: float
     lost: str | None
     """Why nobody can tell what became of the process; None for one that this machine has started."""
+    prepared: Preparation | None
+    """How the process was prepared for its run; None if it was not."""
 
     def alive(self) -> bool:
         """Return whether it can take a program."""
+        ...
+
+    async def prepare(self, preparation: Preparation) -> bool:
+        """Have the process import modules; return whether it did only that. Otherwise it is of no use any more."""
         ...
 
     def take_workspace(self) -> int | None:

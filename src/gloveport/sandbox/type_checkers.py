@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 import orjson
 
 from gloveport.errors import GloveportError, SandboxError
@@ -24,6 +26,8 @@ from gloveport.sandbox.engines.deno.engine import ENVIRONMENT as DENO_ENVIRONMEN
 from gloveport.sandbox.engines.deno.engine import STACK_MAP, find_deno
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launch, Launcher
+from gloveport.sandbox.pool import IdleTimer
+from gloveport.sandbox.tasks.result_cache import ResultCache
 from gloveport.sandbox.watchdog import WATCHDOG, Watched
 from gloveport.types import MIB, Strength, TypeFinding
 
@@ -40,6 +44,8 @@ MAX_FINDINGS = 1000
 MAX_CHECKERS = 4  # of a language, at a time; one of Deno takes 205 MB, and starts in 1.1 s
 MAX_CONFIGURATION_ITEMS = 16
 MAX_HEADER_LINES = 8
+MAX_POSITION = 2**31 - 1  # of a line or a column in the protocol
+MAX_KEPT_TEXT_CHARS = 64 * 1024  # of a text whose findings are kept
 # A server is replaced after this many programs, so that nothing they left in it lasts.
 MAX_CHECKS_PER_SERVER = 2000
 _SETTINGS = {"enable": True, "lint": False}
@@ -63,7 +69,10 @@ def python_launch() -> Launch:
 
 
 class TypeCheckers:
-    """The checkers of one language, each for the texts of one agent. The least recently used one makes room for another."""
+    """The checkers of one language, each for the texts of one agent. The least recently used one makes room for another.
+
+    When nothing was checked for a while, all of them end: one of Deno takes more memory than the rest of Gloveport.
+    """
 
     def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
         self._launch = launch
@@ -74,10 +83,15 @@ class TypeCheckers:
         self._slots = asyncio.Semaphore(MAX_CHECKERS)
         self._busy: set[str] = set()  # the agents that have a slot
         self._closing: set[asyncio.Task[None]] = set()
+        self._idle_timer = IdleTimer(self._end_idle)
 
     async def check(self, agent: str, text: str) -> tuple[TypeFinding, ...]:
         """Return the findings in a text of an agent; raise what `TypeChecker.check` raises."""
+        self._idle_timer.used()
         turn, checker = self._turns.setdefault(agent, asyncio.Lock()), self._checkers.get(agent)
+        if checker is not None and (known := checker.known(text)) is not None:
+            self._checkers.move_to_end(agent)
+            return known
         starts = checker is not None and checker.starts
         async with asyncio.timeout(START_SECONDS if starts else MAX_TURN_SECONDS):
             await turn.acquire()
@@ -95,17 +109,24 @@ class TypeCheckers:
 
     async def close(self) -> None:
         """End the checkers."""
+        self._idle_timer.stop()
         checkers, self._checkers = list(self._checkers.values()), OrderedDict()
         await asyncio.gather(*self._closing, *(checker.close() for checker in checkers))
+
+    def _end_idle(self) -> None:
+        for agent in [name for name in self._checkers if name not in self._busy]:
+            self._close(agent)
+
+    def _close(self, agent: str) -> None:
+        closing = asyncio.create_task(self._checkers.pop(agent).close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     def _checker(self, agent: str) -> TypeChecker:
         """Return the checker of an agent that has a slot. No more than the other slots are busy, so one checker is idle."""
         if agent not in self._checkers:
             if len(self._checkers) >= MAX_CHECKERS:
-                idle = next(name for name in self._checkers if name not in self._busy)
-                closing = asyncio.create_task(self._checkers.pop(idle).close())
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
+                self._close(next(name for name in self._checkers if name not in self._busy))
             self._checkers[agent] = TypeChecker(self._launch, language=self._language, minimum=self._minimum)
         self._checkers.move_to_end(agent)
         return self._checkers[agent]
@@ -129,14 +150,26 @@ class TypeChecker:
         """Whether its first server is on its way."""
         return not self._replaced and (self._starting is None or not self._starting.done())
 
+    def known(self, text: str) -> tuple[TypeFinding, ...] | None:
+        """Return what the server that runs has found in a text before; None if it has not seen the text."""
+        starting = self._starting
+        if starting is None or not starting.done() or starting.cancelled() or starting.exception() is not None:
+            return None
+        server = starting.result()
+        found = server.results.find(_key(text)) if server.alive and len(text) <= MAX_KEPT_TEXT_CHARS else None
+        return None if found is None else msgspec.json.decode(found[0], type=tuple[TypeFinding, ...])
+
     async def check(self, text: str) -> tuple[TypeFinding, ...]:
         """Return the findings in a text; SandboxError when the checker can't run, TimeoutError when it takes too long."""
         server = await self._server()
         try:
-            return await self._check(server, text)
+            found = await self._check(server, text)
         except BaseException:
             await self._replace()
             raise
+        if len(text) <= MAX_KEPT_TEXT_CHARS:
+            server.results.add(_key(text), [msgspec.json.encode(found)])
+        return found
 
     async def _server(self) -> _LanguageServer:
         """Return the server, which may be starting. A start that fails is tried again by the next check."""
@@ -210,6 +243,7 @@ class _LanguageServer:
         self._last = 0
         self._unsent_notifications = b""
         self.checks, self.messages = 0, 0
+        self.results = ResultCache()
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.create_task(self._listen())
 
@@ -331,18 +365,20 @@ class _LanguageServer:
             self._send({"jsonrpc": "2.0", "id": number, "result": [_SETTINGS] * wanted or None})
 
 
+def _key(text: str) -> tuple[bytes, ...]:
+    return (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(),)
+
+
 def _pack(message: Mapping[str, Any]) -> bytes:
     data = orjson.dumps(message)
     return b"Content-Length: %d\r\n\r\n" % len(data) + data
 
 
 def _finding(item: Mapping[str, Any]) -> TypeFinding:
+    """Return a finding of the protocol; raise TypeError for one with a place that no text has."""
     start, end = item["range"]["start"], item["range"]["end"]
-    return TypeFinding(
-        start["line"] + 1,
-        start["character"] + 1,
-        end["line"] + 1,
-        end["character"] + 1,
-        str(item.get("message", "")),
-        str(item.get("code", "")),
-    )
+    place = start["line"], start["character"], end["line"], end["character"]
+    if not all(type(one) is int and 0 <= one <= MAX_POSITION for one in place):
+        raise TypeError("a place that no text has")
+    line, column, end_line, end_column = (one + 1 for one in place)
+    return TypeFinding(line, column, end_line, end_column, str(item.get("message", "")), str(item.get("code", "")))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gloveport.sandbox.guest import has_ended
-from gloveport.sandbox.process_status import held_bytes_and_threads
+from gloveport.sandbox.process_status import held_bytes_and_threads, is_running
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +60,7 @@ class Watch:
         self.watched = watched
         self.exceeded: ExceededLimit | None = None
         self.asked_at: ExceededLimit | None = None  # the limit at which the process was asked where it is
+        self.was_running = False  # whether it had something to compute when its time was over
         self.deadline = watched.deadline
         self.pidfd = os.dup(watched.pidfd)
         self._watchdog = watchdog
@@ -204,6 +205,7 @@ class Watchdog:
                 watch.ask_place(now)
                 self._arm(watch.due(now))
                 return
+            watch.was_running = exceeded == "time-limit" and is_running(watch.watched.pid)
             watch.exceeded = exceeded  # before the kill: whoever sees the death finds its reason
             signal.pidfd_send_signal(watch.pidfd, signal.SIGKILL)
             self._drop(watch)

@@ -18,6 +18,7 @@ from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.process_status import data_bytes, held_bytes
+from gloveport.sandbox.start_event import Preparation
 from gloveport.sandbox.watchdog import WATCHDOG, ExceededLimit, Watch, Watched
 from gloveport.types import MIB, Limits
 
@@ -29,6 +30,8 @@ READ_BUFFER_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 16 * 1024
 # The engine whose guests write their stack to stderr at this signal. It would end any other.
 PLACING_ENGINE, PLACE_SIGNAL = "cpython ", signal.SIGUSR1
+MAX_PREPARATION_SECONDS = 10.0  # of CPU time
+MAX_PREPARED_MB = 512  # above the idle size
 RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor
 
 
@@ -40,6 +43,7 @@ class Worker:
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
         self.engine = engine
+        self.prepared: Preparation | None = None
         self._idle_data = data_bytes(guest.pid)
         self.idle_mb = held_bytes(guest.pid) / MIB
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for the CPU time of a process
@@ -75,6 +79,27 @@ class Worker:
         except BaseException:
             guest.close()
             raise
+
+    async def prepare(self, preparation: Preparation) -> bool:
+        """Have the process import modules; return whether it did so, and nothing else. Otherwise it is of no use any more.
+
+        It has limits of its own meanwhile. Its memory counts for the run that comes, its CPU time does not.
+        """
+        cpu, held = self.cpu_seconds() + MAX_PREPARATION_SECONDS, (self.idle_mb + MAX_PREPARED_MB) * MIB
+        watched = Watched(
+            self.guest.pid, self.guest.pidfd, max_cpu_seconds=cpu, max_held_bytes=held, max_threads=MAX_THREADS
+        )
+        watch = WATCHDOG.watch(watched)
+        try:
+            async with asyncio.timeout(2 * MAX_PREPARATION_SECONDS):
+                self.send(wire.pack(preparation.event()))
+                answer = await _read_message(self.guest)
+        except (TimeoutError, WireError, OSError):
+            return False
+        finally:
+            watch.stop()
+        self.prepared = preparation
+        return answer == ["prepared", True]
 
     def alive(self) -> bool:
         """Return whether the process is still running."""
@@ -140,7 +165,8 @@ class Worker:
     def death(self, exit_: Exit, stderr: str, limits: Limits) -> dict[str, Any]:
         """Return the error of a run whose process has died."""
         if (limit := self.limit_of(exit_)) is not None:
-            return {**limit_error(limit, limits), **place_in(stderr)}
+            was_running = self._watch is not None and self._watch.was_running
+            return {**limit_error(limit, limits), **place_in(stderr), "was_running": was_running}
         return exit_error(exit_, stderr, limits, self.idle_mb)
 
     def _tell_loop(self, on_exceeded: Callable[[], None], _: ExceededLimit) -> None:
@@ -263,17 +289,24 @@ class Worker:
 
 
 async def _read_ready(guest: Guest) -> str:
+    match await _read_message(guest):
+        case ["ready", wire.PROTOCOL_VERSION, str(engine)]:
+            return engine
+    raise WireError("its first message was not `ready`")
+
+
+async def _read_message(guest: Guest) -> list[Any]:
+    """Return the one message that a guest sends before its run begins, or is about to."""
     loop = asyncio.get_running_loop()
     reader = wire.FrameReader(4096, 8192)
     while True:
         data = await loop.sock_recv(guest.socket, 4096)
         if not data:
             raise WireError("it ended before it was ready")
-        for frame in reader.feed(data):
-            match wire.parse(frame):
-                case ["ready", wire.PROTOCOL_VERSION, str(engine)]:
-                    return engine
-            raise WireError("its first message was not `ready`")
+        if frames := reader.feed(data):
+            if len(frames) > 1:
+                raise WireError("it sent more than one message")
+            return wire.parse(frames[0])
 
 
 def _read_stderr(guest: Guest) -> str:

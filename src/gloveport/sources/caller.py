@@ -6,15 +6,18 @@ each run has a `CallerTools` that knows where its own caller is.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, NoReturn, TypeVar
 
 import msgspec
 
-from gloveport.errors import CODES, OptionError, ToolError
-from gloveport.large_values import is_large, off_loop, off_loop_if
+from gloveport.errors import CODES, OptionError, TooComplexError, ToolError
+from gloveport.large_values import is_large, looked_up, off_loop, off_loop_if
+from gloveport.sources.context import TaskRunner
+from gloveport.sources.definition_cache import LazySchema
 from gloveport.sources.schemas.normaliser import normalise
 from gloveport.sources.texts import clean
 from gloveport.tool_names import CALLER_SOURCE, problem_with
@@ -22,13 +25,17 @@ from gloveport.types import CALLER_KIND, MIB, Tool
 
 MAX_CALLER_TOOLS = 1000
 MAX_SCHEMA_BYTES = 128 * 1024  # of one tool
+MAX_NORMAL_BYTES = 256 * 1024  # of one schema in the normal form
+NORMALISE_TASK = "gloveport.sources.schemas.task:normalise_schemas"
 MAX_KEPT_SOURCES = 32
 MAX_KEPT_BYTES = 8 * MIB  # of the definitions of the kept sources
 MAX_PATH_PARTS = 8
 MAX_SHOWN_NAME_CHARS = 100
 T = TypeVar("T")
+Schema = dict[str, Any]
 
 
+@looked_up
 class CallerTool(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One tool of a caller. `name` is its path, such as `github.issues.list`.
 
@@ -50,14 +57,20 @@ class CallerSource:
     name = CALLER_SOURCE
     attributes_errors: Literal[True] = True
 
-    def __init__(self, given: Iterable[CallerTool]) -> None:
-        """Check and compile the tools: in a thread, for the schemas may be large. Raise OptionError for a wrong one."""
-        self.given = tuple(given)
-        if len(self.given) > MAX_CALLER_TOOLS:
-            raise OptionError(f"a caller brings at most {MAX_CALLER_TOOLS:,} tools, not {len(self.given):,}")
-        text = msgspec.json.encode(self.given)
+    def __init__(self, given: Iterable[CallerTool], normal: Sequence[bytes] | None = None) -> None:
+        """Check the tools; raise OptionError for a wrong one.
+
+        `normal` has their schemas in the normal form, as JSON. Without it they are normalised here, which may take seconds
+        for hostile ones: that is for tools of this process, and for tools without schemas.
+        """
+        given = tuple(given)
+        text = msgspec.json.encode(given)
         self.digest, self.size = hashlib.sha256(text).digest(), len(text)
-        self._tools = tuple(map(_tool, self.given))
+        drafts = _drafts(given)
+        schemas = iter(normal if normal is not None else [_normal(each) for each in _schemas_of(drafts)])
+        self._tools = tuple(draft.tool(schemas) for draft in drafts)
+        self.stored = [{"name": one.name, "readOnly": one.read_only} for one in given]
+        """What the store keeps of the tools, so that a run can be read and resumed without its caller."""
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools."""
@@ -69,11 +82,6 @@ class CallerSource:
 
     async def close(self) -> None:
         """Do nothing: the caller's connection belongs to its surface."""
-
-    @property
-    def stored(self) -> list[dict[str, Any]]:
-        """What the store keeps of the tools, so that a run can be read and resumed without its caller."""
-        return [{"name": one.name, "readOnly": one.read_only} for one in self.given]
 
 
 class LatestSources(Generic[T]):
@@ -98,18 +106,37 @@ class LatestSources(Generic[T]):
 class CallerSources:
     """The sources of the latest callers. Most callers bring the same tools to every run."""
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: TaskRunner) -> None:
+        self._tasks = tasks
         self._sources = LatestSources[CallerSource]()  # by the digest of the tools as they were given
+        self._turns: dict[str, asyncio.Lock] = {}  # one process reads the schemas of a caller at a time
 
-    async def source(self, tools: Sequence[Mapping[str, Any]]) -> CallerSource:
-        """Return the source of tools whose form was checked. Raise OptionError for one that can't be used."""
+    async def source(self, caller: str, tools: Sequence[Mapping[str, Any]]) -> CallerSource:
+        """Return the source of tools whose form was checked. Raise OptionError for one that can't be used.
+
+        A jailed process brings the schemas into the normal form: hostile ones take long (S23).
+        """
         given = await off_loop_if(is_large(tools), msgspec.json.encode, tools)
         digest = hashlib.sha256(given).digest()
         found = self._sources.get(digest)
         if found is None:
-            found = await off_loop(lambda: CallerSource(msgspec.convert(tools, list[CallerTool])))
+            asked, texts = await off_loop(_asked, tools)
+            normal: Sequence[bytes] = ()
+            if texts:
+                async with self._turns.setdefault(caller, asyncio.Lock()):
+                    normal = await self._normalised(texts)
+            found = await off_loop(CallerSource, asked, normal)
         self._sources.keep(digest, found, found.size)
         return found
+
+    async def _normalised(self, texts: Sequence[bytes]) -> Sequence[bytes]:
+        try:
+            made = await self._tasks.run(NORMALISE_TASK, [b"[" + b",".join(texts) + b"]"])
+        except TooComplexError as error:
+            raise OptionError(f"the schemas of the caller's tools can't be used: {error.message}") from None
+        if len(made) != len(texts) or any(len(text) > MAX_NORMAL_BYTES for text in made):
+            raise OptionError("the schemas of the caller's tools can't be used: in the normal form they are too large")
+        return made
 
 
 CallCaller = Callable[[Tool, int, Any], Awaitable[Any]]
@@ -152,7 +179,51 @@ def caller_gone(path: str, *, sent: bool = False) -> ToolError:
     return ToolError(message, code="caller-gone", tool=path, hint=CODES["caller-gone"].fix)
 
 
-def _tool(given: CallerTool) -> Tool:
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A tool whose schemas are not in the normal form yet."""
+
+    given: CallerTool
+    takes: Literal["object", "array", "anything"]
+    schema: Schema
+
+    @property
+    def schemas(self) -> tuple[Schema, ...]:
+        """The schemas of what it takes and, if it states that, of what it gives."""
+        own = () if self.given.input_schema is None else (self.schema,)
+        return own if self.given.output_schema is None else (*own, self.given.output_schema)
+
+    def tool(self, normal: Iterator[bytes]) -> Tool:
+        """Return the tool with the next schemas in the normal form; it decodes them again on first use.
+
+        As objects, those of a hostile caller would be so many that a full garbage collection took 0.1 s.
+        """
+        given = self.given
+        texts = [next(normal) for _ in self.schemas]
+        schemas = [_decoded(text) for text in texts]
+        lazy = [LazySchema(_decoded, text) for text in texts]
+        gives = None if given.output_schema is None else lazy.pop()
+        tool = Tool(
+            f"{CALLER_SOURCE}.{given.name}",
+            clean(given.description),
+            schemas[0] if lazy else self.schema,
+            gives,
+            kind=CALLER_KIND,
+            writes=not given.read_only,
+            takes=self.takes,
+        )
+        if not lazy:
+            return tool
+        return replace(tool, input_schema=lazy[0], named=tool.parameters, described=tool.parameter_text)
+
+
+def _drafts(given: Sequence[CallerTool]) -> list[_Draft]:
+    if len(given) > MAX_CALLER_TOOLS:
+        raise OptionError(f"a caller brings at most {MAX_CALLER_TOOLS:,} tools, not {len(given):,}")
+    return [_draft(one) for one in given]
+
+
+def _draft(given: CallerTool) -> _Draft:
     parts = given.name.split(".")
     shown = ascii(given.name[:MAX_SHOWN_NAME_CHARS])
     if len(parts) > MAX_PATH_PARTS:
@@ -168,15 +239,11 @@ def _tool(given: CallerTool) -> Tool:
         takes, schema = "anything", {"type": "object", "additionalProperties": True}
     elif schema.get("type") != "object":
         raise OptionError(f"the inputSchema of the tool {shown} must have the type object")
-    return Tool(
-        f"{CALLER_SOURCE}.{given.name}",
-        clean(given.description),
-        _normal(schema, shown),
-        None if given.output_schema is None else _normal(given.output_schema, shown),
-        kind=CALLER_KIND,
-        writes=not given.read_only,
-        takes=takes,
-    )
+    draft = _Draft(given, takes, schema)
+    for each in draft.schemas:
+        if len(_text(each)) > MAX_SCHEMA_BYTES:
+            raise OptionError(f"a schema of the tool {shown} is larger than {MAX_SCHEMA_BYTES:,} bytes")
+    return draft
 
 
 def _array_schema(schema: dict[str, Any] | None) -> dict[str, Any]:
@@ -188,12 +255,36 @@ def _array_schema(schema: dict[str, Any] | None) -> dict[str, Any]:
     return members | moved | {"properties": {"args": {key: each for key, each in schema.items() if key not in moved}}}
 
 
-def _normal(schema: dict[str, Any], shown: str) -> dict[str, Any]:
+def _text(schema: Schema) -> bytes:
     try:
-        size = len(msgspec.json.encode(schema))
-        found = normalise(schema) if size <= MAX_SCHEMA_BYTES else None
+        return msgspec.json.encode(schema)
     except RecursionError:
-        found = None
+        raise OptionError("a schema of a tool is nested too deeply") from None
+
+
+def _schemas_of(drafts: Iterable[_Draft]) -> Iterator[Schema]:
+    return (schema for draft in drafts for schema in draft.schemas)
+
+
+def _asked(tools: Sequence[Mapping[str, Any]]) -> tuple[list[CallerTool], list[bytes]]:
+    """Return the tools, and their schemas as JSON."""
+    given = msgspec.convert(tools, list[CallerTool])
+    return given, [_text(schema) for schema in _schemas_of(_drafts(given))]
+
+
+def _normal(schema: Schema) -> bytes:
+    try:
+        return msgspec.json.encode(normalise(schema).schema)
+    except RecursionError:
+        raise OptionError("a schema of a tool is nested too deeply") from None
+
+
+def _decoded(text: bytes) -> Schema:
+    """Return a schema that a task made: hostile text may have controlled it, and the bridge bounds what it compiles."""
+    try:
+        found = msgspec.json.decode(text, type=Schema | None)
+    except (msgspec.DecodeError, RecursionError):
+        raise OptionError("the schemas of the caller's tools can't be read") from None
     if found is None:
-        raise OptionError(f"a schema of the tool {shown} is nested too deeply, or larger than {MAX_SCHEMA_BYTES:,} bytes")
-    return found.schema
+        raise OptionError("a schema of a tool is nested too deeply")
+    return found

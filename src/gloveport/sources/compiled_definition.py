@@ -34,7 +34,8 @@ class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class CredentialSlot(msgspec.Struct, frozen=True, omit_defaults=True):
     """A place for one secret of a source, and how requests carry it. OpenAPI calls this a security scheme.
 
-    `authorization_url` and `token_url` are where the definition says that a person signs in. It may say anything.
+    `authorization_url` and `token_url` are where the definition says that a person signs in; `discovery_url` is where it
+    says that this is described (OpenID Connect). It may say anything, relative URLs included.
     """
 
     name: str
@@ -44,6 +45,7 @@ class CredentialSlot(msgspec.Struct, frozen=True, omit_defaults=True):
     scopes: tuple[str, ...] = ()
     authorization_url: str = ""
     token_url: str = ""
+    discovery_url: str = ""
 
 
 def shared_schema_names(text: bytes) -> list[str]:

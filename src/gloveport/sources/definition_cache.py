@@ -14,6 +14,7 @@ import os
 import secrets
 import sqlite3
 import time
+import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,6 +34,7 @@ MAX_UNUSED_DAYS = 90
 MAX_DRAFT_DAYS = 1
 MAX_SCHEMA_BYTES = 1_500_000
 MAX_SUBSCHEMAS = 15_000
+_HEAD = msgspec.json.Decoder(ToolHead)
 """Of a schema with everything that it refers to; of a larger one, what is furthest away is left out."""
 
 _TABLES = """
@@ -61,6 +63,7 @@ class DefinitionCache:
     ) -> None:
         self._path = path
         self._database = database
+        self._close = weakref.finalize(self, database.close)
         self._heads = heads
         self.facts = facts
 
@@ -140,7 +143,7 @@ class DefinitionCache:
 
     def head(self, address: str) -> ToolHead:
         """Return the head of one tool, from disk; raises KeyError when there is no such tool."""
-        return msgspec.json.decode(self._read("heads", address), type=ToolHead)
+        return _HEAD.decode(self._read("heads", address))
 
     def definition(self, address: str) -> bytes:
         """Return the stored definition of a tool; raises KeyError when there is no such tool."""
@@ -182,7 +185,7 @@ class DefinitionCache:
 
     def close(self) -> None:
         """Close the file. Calling it twice is harmless."""
-        self._database.close()
+        self._close()
 
     def _read(self, table: str, name: str) -> bytes:
         try:
@@ -245,7 +248,7 @@ def _read_heads(database: sqlite3.Connection) -> Iterator[ToolHead]:
     for name, text, checksum in database.execute("SELECT name, text, checksum FROM heads ORDER BY rowid"):
         if not isinstance(text, bytes) or zlib.crc32(text) != checksum:
             raise _DamagedCacheError(name)
-        yield msgspec.json.decode(text, type=ToolHead)
+        yield _HEAD.decode(text)
 
 
 def _read_text(database: sqlite3.Connection, table: str, name: str) -> bytes:

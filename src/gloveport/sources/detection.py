@@ -26,6 +26,7 @@ MAX_DOWNLOAD_BYTES = 50_000_000  # as much as an OpenAPI definition may have
 DEFAULT_NAME = "source"
 INFO_KEY = re.compile(rb"""\binfo["']?\s*:""")
 TITLE = re.compile(rb"""\btitle["']?\s*:\s*["']?([^"'\n,{}\[\]]{1,60})""")
+_ADDRESS_WITHOUT_SCHEME = re.compile(r"[\w-]+(?:\.[\w-]+)+/|[\w.-]+:\d+(?:/|\Z)")
 # Words in the name of a host or a file that do not tell which service it is.
 COMMON_WORDS = frozenset(
     {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
@@ -52,6 +53,7 @@ async def detect(
     """Return the source that the text names; raise OptionError as `check` does, and SourceError if it can't be read."""
     words = _words(text)
     if "://" in text and len(words) == 1:
+        _check_url(text)
         kind = kind or _kind_of_location(text, context.kinds)
         if kind is not None:
             return DetectedSource(SourceConfig(name or name_for(text), kind, text, allow_private=allow_private))
@@ -73,10 +75,7 @@ def check(text: str, kinds: Kinds = KINDS) -> None:
     """Raise OptionError for a text that can't be a source, without reaching any server."""
     words = _words(text)
     if "://" in text and len(words) == 1:
-        try:
-            urls.parse(text)
-        except ToolError as error:
-            raise OptionError(error.message, hint="write https://host/path") from None
+        _check_url(text)
     elif _file(text, None, kinds) is None:
         _check_command(text, words)
 
@@ -94,12 +93,21 @@ def likely_name(text: str, kinds: Kinds = KINDS) -> str | None:
     return None if name == DEFAULT_NAME else name
 
 
+def _check_url(text: str) -> None:
+    try:
+        urls.parse(text)
+    except ToolError as error:
+        raise OptionError(error.message, hint="write https://host/path") from None
+
+
 def _check_command(text: str, words: list[str]) -> None:
     hint = "give a URL, a file, or the command of an MCP server in quotes"
     if not _is_command(words):
-        raise OptionError(f"there is no file {text}", hint=hint)
+        if _ADDRESS_WITHOUT_SCHEME.match(text):
+            hint = f"if it is an address, write https://{text}"
+        raise OptionError(f"there is no file {text}", code="not-found", hint=hint)
     if len(words) == 1 and shutil.which(words[0]) is None:  # with arguments it is a command; opening it reports more
-        raise OptionError(f"there is no file and no command {text}", hint=hint)
+        raise OptionError(f"there is no file and no command {text}", code="not-found", hint=hint)
 
 
 def _is_command(words: list[str]) -> bool:

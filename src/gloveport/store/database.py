@@ -219,8 +219,10 @@ def open_database(path: Path) -> StoreConnection:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _create(path)
         connection = sqlite3.connect(
-            path, LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, factory=StoreConnection
+            path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, factory=StoreConnection
         )
+    except PermissionError as error:
+        raise no_access(path, error) from None
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} can't be opened: {error}") from None
     try:
@@ -265,6 +267,12 @@ def _create(path: Path) -> None:
             raise StoreError(f"the store {path} belongs to another user", hint="set another [store] path") from None
         if about.st_mode & 0o077 and path.is_file():
             path.chmod(0o600)
+
+
+def no_access(path: Path, error: OSError) -> StoreError:
+    """Return the error for a store that this user may not look at, or not make."""
+    hint = f"let this user read and write {path.parent}, or set another [store] path"
+    return StoreError(f"the store {path} can't be opened: {error.strerror}", hint=hint)
 
 
 def hint_for(error: sqlite3.Error) -> str | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "GLOVEPORT_STORE_KEY"
 SEALED = b"\x01"
-"""The first byte of what is encrypted. No JSON begins with it."""
+"""The first byte of what is encrypted. No JSON begins with it. Before other contents that do, `contents.py` puts a byte."""
 NONCE_BYTES = 12
 BATCH_ROWS = 200
 _HEAD_BYTES = 5  # the mark, and the number of the key

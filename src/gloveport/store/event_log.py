@@ -2,14 +2,14 @@
 
 `append` returns at once. `append_now` returns when the event is on the disk, and raises StoreError when it can't be: what
 must not happen without a record waits for it. Everything keeps its order, and one commit takes all that waits. While the
-file is locked or the disk is full, events that nobody waits for are kept and written later. When there are too many, the
-oldest are dropped, and an event `lost` counts them.
+file is locked or the disk is full, events that nobody waits for are kept and written later. When there are too many, or
+they are too large, the oldest are dropped, and an event `lost` counts them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import contextlib
 import logging
 import math
 import os
@@ -18,27 +18,42 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Any
 
-import msgspec
 import orjson
 
 from gloveport.config.store import StoreConfig
 from gloveport.errors import StoreError
 from gloveport.folders import config_folder
-from gloveport.store.contents import StoredContent, keep_contents, split_reply
+from gloveport.store.contents import StoredContent, keep_contents, split_step
 from gloveport.store.database import hint_for, open_database
 from gloveport.store.encryption import KEY_VARIABLE, Private, StoreConnection, about, encrypt_from_now_on
 from gloveport.store.keys import new_place
+from gloveport.store.log_items import (
+    NOTHING,
+    Barrier,
+    Contents,
+    Item,
+    LateEvent,
+    LogEvent,
+    RunStep,
+    Statement,
+    size_of,
+    waits_for,
+)
 from gloveport.store.process_mark import process_mark
 from gloveport.store.retention import apply_now_and_then
+from gloveport.store.verification import GENESIS, EventPlace, event_hash
 
 MAX_WAITING_ITEMS = 100_000
 MAX_WAITING_BYTES = 4 * 1024 * 1024  # of steps, before they are written without delay
+MAX_KEPT_BYTES = 128 * 1024 * 1024  # of steps and contents, while nothing can be written
+MAX_UNCHECKED_BYTES = 4096
 MAX_BATCH_ITEMS = 2000
 LINK_SECONDS = 60.0
 LINKED_CHAINS = 16
@@ -46,70 +61,8 @@ RETRY_SECONDS = 1.0
 LINGER_SECONDS = 0.1
 HEARTBEAT_SECONDS = 10.0
 MAINTENANCE_SECONDS = 20.0
-GENESIS = bytes(32)
-NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 logger = logging.getLogger("gloveport")
-
-
-class Statement(NamedTuple):
-    """A change of another table, in the same transaction as the events around it."""
-
-    sql: str
-    values: Sequence[Any] | Callable[[], Sequence[Any]]  # a function is called in the thread
-
-
-class RunStep(msgspec.Struct, gc=False):
-    """One step of a run, to be repeated when it is resumed: its number, sender, bytes, and the fence of its owner."""
-
-    run: str
-    number: int
-    sender: str
-    content: bytes
-    fence: int = 1
-
-
-Contents = Mapping[str, bytes]
-Body = Mapping[str, Any] | Callable[[], tuple[Mapping[str, Any], Contents]]
-"""The body of an event. A function is called in the thread, and returns the body and its contents."""
-
-
-class _Event(msgspec.Struct, gc=False):
-    """An event that waits for the thread. `contents` are kept apart from the body, which gets their digests.
-
-    With a `guard`, which must change a row, neither of them happens if it does not.
-    """
-
-    kind: str
-    body: Body
-    at: int
-    contents: Contents = NOTHING
-    guard: Statement | None = None
-    stored: Future[bool] | None = None
-
-
-class _Barrier(NamedTuple):
-    """Whoever waits for it knows that everything before is written."""
-
-    stored: Future[bool]
-
-
-_Item = _Event | Statement | RunStep | _Barrier
-
-
-class EventPlace(NamedTuple):
-    """The chain of an event, its number there, its time and its kind."""
-
-    chain: str
-    number: int
-    at: int
-    kind: str
-
-
-def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
-    """Return the hash of an event that follows one with the hash `before`."""
-    head = "\n".join(map(str, place)).encode()
-    return hashlib.sha256(before + len(head).to_bytes(4, "big") + head + body).digest()
 
 
 class EventLog:
@@ -122,27 +75,27 @@ class EventLog:
         self.chain = secrets.token_hex(8)
         self._connection: StoreConnection | None = None
         self._number, self._hash = 0, GENESIS
-        self._waiting: deque[_Item] = deque()
+        self._waiting: deque[Item] = deque()
         self._waiting_bytes = 0
         self._put_off: list[Callable[[], None]] = []
         self._lost = 0
         self._lost_runs: set[str] = set()
         self._closing = False
-        self._due = False  # what waits is to be written now
         self._notified_by = 0.0  # when the thread will have been woken, unless the event loop was closed
         self._linked = self._seen = 0.0
         self._linked_heads: dict[str, list[Any]] | None = None
         self._durable = False
         self._failing = False
+        self._is_due = False  # in the thread: it writes on without being woken
         self.holds_runs: Callable[[], bool] = lambda: False
-        self._wake = threading.Condition()  # with a lock that one thread may take twice
+        self._wake: SimpleQueue[None] = SimpleQueue()  # an entry wakes the thread: a quarter of the time of a condition
         self.append("opened", {"pid": os.getpid()})
         self._thread = threading.Thread(target=self._run, name="gloveport-store", daemon=True)
         self._thread.start()
 
-    def append(self, kind: str, body: Body, contents: Contents = NOTHING) -> None:
+    def append(self, kind: str, body: Mapping[str, Any], contents: Contents = NOTHING) -> None:
         """Record an event soon. The body must be JSON, and must not change; it gets the digests of the contents."""
-        self.put(_Event(kind, body, time.time_ns() // 1000, contents))
+        self.put(LogEvent(time.time_ns(), kind, body, contents))
 
     async def append_now(
         self, kind: str, body: Mapping[str, Any], contents: Contents = NOTHING, guard: Statement | None = None
@@ -151,26 +104,18 @@ class EventLog:
 
         `guard` is executed in the same transaction. If it changes no row, the event is refused.
         """
-        if not await asyncio.wrap_future(self._append_durably(kind, body, contents, guard)):
+        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._put_now(LogEvent(time.time_ns(), kind, body, contents, guard, _answer_to(stored)))
+        if not await stored:
             raise StoreError("another process has taken over this run", code="run-taken-over")
 
-    def _append_durably(
-        self, kind: str, body: Mapping[str, Any], contents: Contents, guard: Statement | None
-    ) -> Future[bool]:
-        stored: Future[bool] = Future()
-        self._put_now(_Event(kind, body, time.time_ns() // 1000, contents, guard, stored))
-        return stored
-
-    def put(self, item: _Item, size: int = 0) -> None:
-        """Write a change or a step soon, in order with the events. `size` is that of its content.
-
-        Most calls of a program come here four times, so this takes no lock.
-        """
+    def put(self, item: Item, size: int = 0) -> None:
+        """Write a change or a step soon, in order with the events. `size` is that of its content. This takes no lock."""
         if self._put_off:
             self._do_put_off()
         if self._closing:
             raise StoreError("the store is closed")
-        if len(self._waiting) >= MAX_WAITING_ITEMS:
+        while len(self._waiting) >= MAX_WAITING_ITEMS:
             self._drop_one()
         self._waiting.append(item)
         self._waiting_bytes += size
@@ -178,6 +123,17 @@ class EventLog:
             self._notify()
         elif time.monotonic() > self._notified_by:
             self._notify_later()
+
+    def put_next(self, item: RunStep | LateEvent, size: int = 0) -> None:
+        """Write what follows a step that was put, such as the reply to a call: four items of nearly every call.
+
+        A step of the guest comes before each few of them, so they leave the bounds and the wake-up to `put`.
+        """
+        if self._notified_by and size <= MAX_UNCHECKED_BYTES and not (self._closing or self._put_off):
+            self._waiting.append(item)
+            self._waiting_bytes += size
+        else:
+            self.put(item, size)
 
     def put_off(self, work: Callable[[], None]) -> None:
         """Do what puts something soon, and before anything else is put: whoever waits for a run does not wait for this."""
@@ -194,9 +150,9 @@ class EventLog:
 
     async def flush(self) -> None:
         """Write everything that is queued, and return when it is written; raise StoreError if it can't be."""
-        stored: Future[bool] = Future()
-        self._put_now(_Barrier(stored))
-        await asyncio.wrap_future(stored)
+        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._put_now(Barrier(_answer_to(stored)))
+        await stored
 
     def has_lost_steps(self, run: str) -> bool:
         """Return whether steps of a run could not be recorded, and forget it."""
@@ -212,9 +168,8 @@ class EventLog:
 
     def _finish(self) -> None:
         self.append("closed", {})
-        with self._wake:
-            self._closing = True
-            self._wake.notify()
+        self._closing = True
+        self._wake.put(None)
 
     @classmethod
     def record_change(cls, path: Path, kind: str, body: Mapping[str, Any], change: Statement) -> bool:
@@ -222,14 +177,15 @@ class EventLog:
 
         For commands: it has a chain of its own, and waits for the disk. Raise StoreError when it can't be recorded.
         """
-        log = cls(path)
+        log, stored = cls(path), Future[bool]()
         try:
-            return log._append_durably(kind, body, NOTHING, change).result()
+            log._put_now(LogEvent(time.time_ns(), kind, body, NOTHING, change, partial(_settle, stored)))
+            return stored.result()
         finally:
             log._finish()
             log._thread.join()
 
-    def _put_now(self, item: _Event | _Barrier) -> None:
+    def _put_now(self, item: LogEvent | Barrier) -> None:
         """Let an item that somebody waits for be written now, with everything before it."""
         self._notified_by = math.inf  # so that `put` does not wake the thread later
         self.put(item)
@@ -245,35 +201,34 @@ class EventLog:
 
     def _notify(self) -> None:
         self._do_put_off()
-        with self._wake:
-            self._notified_by = 0.0
-            self._waiting_bytes = 0
-            self._due = True
-            self._wake.notify()
+        self._notified_by = 0.0
+        self._waiting_bytes = 0
+        self._wake.put(None)
 
-    def _drop_one(self) -> None:
+    def _drop_one(self) -> int:
+        """Drop the oldest item, and return about how many bytes it held."""
         try:
             gone = self._waiting.popleft()
         except IndexError:  # the thread has taken them all
-            return
+            return 0
         if isinstance(gone, RunStep):
             self._lost_runs.add(gone.run)
-        elif isinstance(gone, _Event):
+        elif isinstance(gone, LateEvent):
             self._lost += 1
-        if (waiter := _waiter(gone)) is not None:
-            waiter.set_exception(StoreError("the store has been unavailable for too long"))
+        _answer([gone], StoreError("the store has been unavailable for too long"))
+        return size_of(gone)
 
     # In the thread.
 
     def _run(self) -> None:
         while True:
-            with self._wake:
-                while not self._closing and not (self._due and self._waiting):
-                    if not self._wake.wait(HEARTBEAT_SECONDS if self.holds_runs() else None) and not self._failing:
-                        break  # it says that it lives
-                batch = self._take_batch()
-                self._due = len(batch) == MAX_BATCH_ITEMS
-                lost, self._lost = self._lost, 0
+            if not (self._is_due or self._closing):
+                is_woken = self._waits(HEARTBEAT_SECONDS if self.holds_runs() else None)
+                if is_woken and not self._waiting and not self._closing:
+                    continue  # otherwise it says that it lives
+            batch = self._take_batch()
+            self._is_due = len(batch) == MAX_BATCH_ITEMS
+            lost, self._lost = self._lost, 0
             if not batch and self._closing:
                 if self._connection is not None:
                     self._connection.close()
@@ -291,8 +246,16 @@ class EventLog:
                 logger.exception("%d items can't be recorded", len(batch))
                 self._drop(batch, lost, StoreError(f"it can't be recorded: {error}"))
             else:
-                _tell(batch, refused)
+                _answer(batch, refused=refused)
                 self._maintain(self._connection)
+
+    def _waits(self, seconds: float | None) -> bool:
+        """Wait until something is to be written now; return False after that time."""
+        try:
+            self._wake.get(timeout=seconds)
+        except Empty:
+            return False
+        return True
 
     def _open(self) -> StoreConnection:
         connection = open_database(self.path)
@@ -314,8 +277,8 @@ class EventLog:
         except sqlite3.Error as error:
             logger.warning("old runs can't be deleted now: %s", error)
 
-    def _take_batch(self) -> list[_Item]:
-        batch: list[_Item] = []
+    def _take_batch(self) -> list[Item]:
+        batch: list[Item] = []
         while len(batch) < MAX_BATCH_ITEMS:
             try:
                 batch.append(self._waiting.popleft())
@@ -323,33 +286,36 @@ class EventLog:
                 break
         return batch
 
-    def _drop(self, batch: Sequence[_Item], lost: int, problem: StoreError) -> None:
+    def _drop(self, batch: Sequence[Item], lost: int, problem: StoreError) -> None:
         """Give up a batch, and count its events as lost."""
-        _refuse(batch, problem)
-        with self._wake:
-            self._lost += lost + sum(isinstance(item, _Event) for item in batch)
-            self._lost_runs.update(item.run for item in batch if isinstance(item, RunStep))
+        _answer(batch, problem)
+        self._lost += lost + sum(isinstance(item, LateEvent) for item in batch)
+        self._lost_runs.update(item.run for item in batch if isinstance(item, RunStep))
 
-    def _keep(self, batch: Sequence[_Item], lost: int, problem: StoreError) -> None:
+    def _keep(self, batch: Sequence[Item], lost: int, problem: StoreError) -> None:
         """Refuse the events that somebody waits for, and try the others again later."""
-        if not self._failing:
+        if self._closing:
+            logger.error("%s; what was not written yet is not recorded", problem.message)
+        elif not self._failing:
             logger.error("%s; writes are refused, and what else happens is kept in memory", problem.message)
         self._failing = True
-        kept = [item for item in batch if _waiter(item) is None]
-        _refuse(batch, problem)
-        with self._wake:
-            self._lost += lost
-            if self._closing:
-                self._waiting.clear()
-                return
-            self._waiting.extendleft(reversed(kept))
-            self._due = True
-            if all(_waiter(item) is None for item in self._waiting):
-                self._wake.wait(RETRY_SECONDS)
+        kept = [item for item in batch if waits_for(item) is None]
+        _answer(batch, problem)
+        self._lost += lost
+        if self._closing:
+            self._waiting.clear()
+            return
+        self._waiting.extendleft(reversed(kept))
+        excess = sum(map(size_of, tuple(self._waiting))) - MAX_KEPT_BYTES
+        while excess > 0 and self._waiting:
+            excess -= self._drop_one()
+        if all(waits_for(item) is None for item in tuple(self._waiting)):
+            self._waits(RETRY_SECONDS)
+        self._is_due = bool(self._waiting)
 
-    def _write(self, connection: StoreConnection, batch: Sequence[_Item], lost: int) -> set[int]:
+    def _write(self, connection: StoreConnection, batch: Sequence[Item], lost: int) -> set[int]:
         """Write a batch in one transaction; return the places of the events that their guards refused."""
-        durable = any(isinstance(item, _Event) and item.stored is not None for item in batch)
+        durable = any(isinstance(item, LogEvent) and item.answer is not None for item in batch)
         if durable != self._durable:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
@@ -358,18 +324,18 @@ class EventLog:
         try:
             connection.look_for_key()
             events, contents, refused = self._apply(connection, batch)
-            now = time.time_ns() // 1000
+            now = time.time_ns()
             if lost:
-                events.insert(0, _Event("lost", {"events": lost}, now))
+                events.insert(0, LogEvent(now, "lost", {"events": lost}))
             if time.monotonic() > self._seen + HEARTBEAT_SECONDS or self._number == 0:
                 row = (self.chain, process_mark(), time.time())
                 connection.execute("INSERT OR REPLACE INTO hosts (chain, process, seen) VALUES (?, ?, ?)", row)
                 self._seen = time.monotonic()
-            ends = any(event.kind == "closed" for event in events)
+            ends = any(isinstance(event, LogEvent) and event.kind == "closed" for event in events)
             if ends or time.monotonic() > self._linked + LINK_SECONDS or self._number == 0:
                 self._linked, self._linked_heads = time.monotonic(), self._heads(connection)
                 if not ends or self._linked_heads != heads:  # so the others note the end of a host that was killed
-                    events.insert(len(events) - ends, _Event("linked", {"heads": self._linked_heads}, now))
+                    events.insert(len(events) - ends, LogEvent(now, "linked", {"heads": self._linked_heads}))
             number, before = self._append_chained(connection, events, contents)
             connection.execute("COMMIT")
         except BaseException:
@@ -381,16 +347,16 @@ class EventLog:
         return refused
 
     def _apply(
-        self, connection: StoreConnection, batch: Sequence[_Item]
-    ) -> tuple[list[_Event], list[StoredContent], set[int]]:
+        self, connection: StoreConnection, batch: Sequence[Item]
+    ) -> tuple[list[LateEvent], list[StoredContent], set[int]]:
         """Execute the statements of a batch, and return its events, the contents to keep, and which events are refused."""
-        events: list[_Event] = []
+        events: list[LateEvent] = []
         contents: list[StoredContent] = []
         steps: list[tuple[Any, ...]] = []
         refused: set[int] = set()
         for place, item in enumerate(batch):
             if isinstance(item, RunStep):
-                head, tail = split_reply(item.content)
+                head, tail = split_step(item.content)
                 if tail is not None:
                     contents.append(tail)
                 name = tail.digest if tail is not None else None
@@ -399,9 +365,9 @@ class EventLog:
             elif isinstance(item, Statement):
                 self._insert_steps(connection, steps)
                 _execute(connection, item)
-            elif isinstance(item, _Barrier):
+            elif isinstance(item, Barrier):
                 continue
-            elif item.guard is not None and _execute(connection, item.guard) != 1:
+            elif isinstance(item, LogEvent) and item.guard is not None and _execute(connection, item.guard) != 1:
                 refused.add(place)
             else:
                 events.append(item)
@@ -417,19 +383,20 @@ class EventLog:
             steps.clear()
 
     def _append_chained(
-        self, connection: StoreConnection, events: Sequence[_Event], contents: list[StoredContent]
+        self, connection: StoreConnection, events: Sequence[LateEvent], contents: list[StoredContent]
     ) -> tuple[int, bytes]:
         number, before, rows = self._number, self._hash, []
         for event in events:
             number += 1
-            body, given = event.body() if callable(event.body) else (event.body, event.contents)
+            kind, body, given = event.parts()
             if given:
                 kept = {name: StoredContent.of(content) for name, content in given.items()}
                 contents += kept.values()
                 body = {**body, **{name: one.digest.hex() for name, one in kept.items()}}
             text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-            before = event_hash(before, EventPlace(self.chain, number, event.at, event.kind), text)
-            rows.append((self.chain, number, event.at, event.kind, text.decode(), before))
+            place = EventPlace(self.chain, number, event.at // 1000, kind)
+            before = event_hash(before, place, text)
+            rows.append((*place, text.decode(), before))
         connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
         if contents:
             keep_contents(connection, contents)
@@ -448,14 +415,31 @@ class EventLog:
         return heads
 
 
-def _refuse(batch: Sequence[_Item], problem: StoreError) -> None:
-    for item in batch:
-        if (waiter := _waiter(item)) is not None and waiter.set_running_or_notify_cancel():
-            waiter.set_exception(problem)
+def _answer(batch: Sequence[Item], problem: StoreError | None = None, refused: Container[int] = ()) -> None:
+    """Tell whoever waits for an event of a batch that it is on the disk, that it was refused, or what the problem is."""
+    for place, item in enumerate(batch):
+        if (answer := waits_for(item)) is not None:
+            answer(place not in refused if problem is None else problem)
 
 
-def _waiter(item: _Item) -> Future[bool] | None:
-    return item.stored if isinstance(item, _Event | _Barrier) else None
+def _answer_to(stored: asyncio.Future[bool]) -> Callable[[bool | StoreError], None]:
+    """Return what gives a future of an event loop its result, from the thread."""
+    loop = stored.get_loop()
+
+    def answer(result: bool | StoreError) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(_settle, stored, result)
+
+    return answer
+
+
+def _settle(stored: asyncio.Future[bool] | Future[bool], result: bool | StoreError) -> None:
+    if stored.done():  # whoever waited was cancelled
+        return
+    if isinstance(result, StoreError):
+        stored.set_exception(result)
+    else:
+        stored.set_result(result)
 
 
 def _execute(connection: StoreConnection, statement: Statement) -> int:
@@ -463,10 +447,3 @@ def _execute(connection: StoreConnection, statement: Statement) -> int:
     values = statement.values() if callable(statement.values) else statement.values
     kept = [connection.seal(*value) if isinstance(value, Private) else value for value in values]
     return connection.execute(statement.sql, kept).rowcount
-
-
-def _tell(batch: Sequence[_Item], refused: set[int]) -> None:
-    """Tell whoever waits for an event of a batch that it is on the disk, or that it was refused."""
-    for place, item in enumerate(batch):
-        if (waiter := _waiter(item)) is not None and waiter.set_running_or_notify_cancel():
-            waiter.set_result(place not in refused)

@@ -6,8 +6,9 @@ import re
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import translate
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,9 +17,10 @@ import orjson
 
 from gloveport.errors import StoreError
 from gloveport.store.contents import restored
-from gloveport.store.database import LOCK_TIMEOUT_SECONDS, hint_for
+from gloveport.store.database import LOCK_TIMEOUT_SECONDS, hint_for, no_access
 from gloveport.store.encryption import StoreConnection, about
 
+MAX_NAMING_ROWS = 2000  # that are read for the name of a call's tool
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -44,13 +46,21 @@ class StoredEvent:
         return str(self.body.get("run", ""))
 
 
+def there_is(path: Path) -> bool:
+    """Return whether a store is there; raise StoreError where this user may not look."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise no_access(path, error) from None
+
+
 def open_for_reading(path: Path) -> StoreConnection:
     """Return a connection that can only read; raise StoreError where there is no store."""
-    if not path.is_file():
+    if not there_is(path):
         raise StoreError(f"there is no store {path}", hint="the first run that is recorded creates it")
     try:
         where = f"file:{quote(str(path))}?mode=ro"
-        connection = sqlite3.connect(where, LOCK_TIMEOUT_SECONDS, uri=True, factory=StoreConnection)
+        connection = sqlite3.connect(where, timeout=LOCK_TIMEOUT_SECONDS, uri=True, factory=StoreConnection)
     except sqlite3.Error as error:
         raise StoreError(f"the store {path} can't be opened: {error}", hint=hint_for(error)) from None
     connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
@@ -67,30 +77,85 @@ def events(
     *,
     run: str = "",
     tool: str | None = None,
+    kind: str | None = None,
     since: int = 0,
     before: tuple[int, str, int] | None = None,
 ) -> Iterator[StoredEvent]:
-    """Yield the events of runs whose id begins with `run`, of tools that a pattern covers, since a time; in their order.
+    """Yield the events of runs whose id begins with `run`, of tools and kinds that patterns cover, since a time, in order.
 
     With `before`, those before the event that has this time, chain and number.
     """
-    wanted = re.compile(translate(tool)) if tool is not None else None
+    wanted, kinds = _pattern(tool), _pattern(kind)
     named: dict[tuple[str, Any], str] = {}
-    # Only rows that can belong to the run are decoded: the file may be large.
-    rows = connection.execute(
-        "SELECT chain, number, at, kind, hash, body FROM events"
-        " WHERE at >= ? AND (? = '' OR instr(body, ?)) AND (at, chain, number) < (?, ?, ?) ORDER BY at, chain, number",
-        (since, run, f'"run":"{run}', *(before or (2**62, "", 0))),
-    )
-    for row in rows:
+    for row in _rows(connection, run, since, before):
         event = _event(row, named)
-        if event.run.startswith(run) and (wanted is None or (event.tool is not None and wanted.match(event.tool))):
+        is_wanted = wanted is None or (event.tool is not None and wanted.match(event.tool))
+        if is_wanted and event.run.startswith(run) and (kinds is None or kinds.match(event.kind)):
             yield event
 
 
-def last_events(connection: sqlite3.Connection, limit: int, **which: Any) -> list[StoredEvent]:
-    """Return the last of the events that `events` yields, in their order."""
-    return list(deque(events(connection, **which), maxlen=limit))
+def last_events(
+    connection: sqlite3.Connection,
+    limit: int,
+    *,
+    run: str = "",
+    tool: str | None = None,
+    kind: str | None = None,
+    since: int = 0,
+    before: tuple[int, str, int] | None = None,
+) -> list[StoredEvent]:
+    """Return the last of the events that `events` yields, in their order.
+
+    Where no tool is wanted, no more rows are read than that takes. Then an event may lack the tool of its call, if that
+    was named long before.
+    """
+    if tool is not None:
+        found = events(connection, run=run, tool=tool, kind=kind, since=since, before=before)
+        return list(deque(found, maxlen=limit))
+    rows = _rows(connection, run, since, before, kind=kind or "*", order="DESC")
+    latest = (event for row in rows if (event := _event(row, {})).run.startswith(run))
+    return _with_tools(connection, list(islice(latest, limit))[::-1])
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    return None if text is None else re.compile(translate(text))
+
+
+def _rows(
+    connection: sqlite3.Connection,
+    run: str,
+    since: int,
+    before: tuple[int, str, int] | None,
+    *,
+    kind: str = "*",
+    order: str = "ASC",
+) -> Iterator[tuple[Any, ...]]:
+    # Only rows that can belong to the run are decoded: the file may be large.
+    sql = (
+        "SELECT chain, number, at, kind, hash, body FROM events"
+        " WHERE at >= ? AND kind GLOB ? AND (? = '' OR instr(body, ?)) AND (at, chain, number) < (?, ?, ?)"
+        f" ORDER BY at {order}, chain {order}, number {order}"
+    )
+    return connection.execute(sql, (since, kind, run, f'"run":"{run}', *(before or (2**62, "", 0))))
+
+
+def _with_tools(connection: sqlite3.Connection, found: list[StoredEvent]) -> list[StoredEvent]:
+    """Return events with the tools of their calls, as far as one of the events shortly before them names it."""
+    named = {_call_of(event.body): event.tool for event in found if event.tool is not None}
+    runs = {event.run: event.at for event in found if "call" in event.body and _call_of(event.body) not in named}
+    near = "SELECT chain, number, at, kind, hash, body FROM events WHERE at <= ? ORDER BY at DESC LIMIT ?"
+    for run, at in runs.items():
+        about = (at, MAX_NAMING_ROWS, f'"run":"{run}"')
+        for row in connection.execute(f"SELECT * FROM ({near}) WHERE instr(body, ?)", about):
+            _event(row, named)
+    return [
+        replace(event, tool=named.get(_call_of(event.body))) if event.tool is None and "call" in event.body else event
+        for event in found
+    ]
+
+
+def _call_of(body: Mapping[str, Any]) -> tuple[str, Any]:
+    return str(body.get("run")), str(body.get("call"))
 
 
 def _event(row: tuple[Any, ...], named: dict[tuple[str, Any], str]) -> StoredEvent:
@@ -101,7 +166,7 @@ def _event(row: tuple[Any, ...], named: dict[tuple[str, Any], str]) -> StoredEve
     except ValueError:
         found = None
     fields = found if isinstance(found, dict) else {}
-    tool, call = fields.get("tool"), (str(fields.get("run")), str(fields.get("call")))
+    tool, call = fields.get("tool"), _call_of(fields)
     if isinstance(tool, str):
         named[call] = tool
     shown = hash_.hex() if isinstance(hash_, bytes) else repr(hash_)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
+import orjson
 
 from gloveport.errors import GloveportError
 from gloveport.rules.labels import LabelledRead
-from gloveport.store.contents import digest
-from gloveport.store.event_log import NOTHING, Contents, EventLog, Statement
-from gloveport.store.labelled_reads import note_read
+from gloveport.store.agent_uses import note_read
+from gloveport.store.contents import REPLY_HEAD, digest
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import NOTHING, Contents, LateEvent, Statement
+from gloveport.store.run_recorder import ReplyEvent, RunRecorder
 from gloveport.types import Decision
-from gloveport.values import encode
+from gloveport.values import encode, encode_large, from_wire
 
 MAX_CONTENT_BYTES = 256 * 1024
 """Larger arguments and results are recorded by their digest alone."""
@@ -25,6 +29,10 @@ class Encoded(msgspec.Struct, gc=False, frozen=True):
 
     content: bytes | None
     digest: str = ""
+
+
+NOT_ENCODED = Encoded(None, "not recorded: it can't be encoded")
+NO_ARGS: dict[str, Any] = {}
 
 
 class WriteGuard(Protocol):
@@ -51,6 +59,7 @@ class RunAudit:
         self._log = log
         self._session = session
         self._recorder = recorder
+        self._steps = recorder if isinstance(recorder, RunRecorder) else None
         self._agent = agent
         self._about = {"run": run, "agent": agent}
 
@@ -98,13 +107,20 @@ class RunAudit:
         """Record what the person answered, with the arguments if they changed them."""
         self._append("call-answered", {"call": call, "request": request, **answer}, "args", args)
 
-    def call_started(self, call: int, tool: str, args: dict[str, Any] | Encoded, step: str | None = None) -> None:
-        """Record soon that a call is made, one that writes nothing. Whoever makes it may change the arguments then."""
+    def call_started(
+        self, call: int, tool: str, args: dict[str, Any] | Encoded, step: str | None = None, frame: bytes | None = None
+    ) -> None:
+        """Record soon that a call is made, one that writes nothing. Whoever makes it may change the arguments then.
+
+        With a `frame`, the arguments are the only value that the guest has sent in it.
+        """
         if self._recorder is not None:
             self._recorder.uses(tool)
-        if type(args) is dict:
+        if frame is not None:
+            args = NO_ARGS
+        elif type(args) is dict:
             args = args.copy() if SCALARS.issuperset(map(type, args.values())) else encoded(args)
-        self._log.append("call-started", _CallStarted(self._about, call, tool, args, step))
+        self._log.put_next(_CallStarted(time.time_ns(), self._about, call, tool, args, step, frame))
 
     async def call_started_now(
         self,
@@ -129,15 +145,22 @@ class RunAudit:
                 self._log.put(note_read(self._agent, read, self._session))
         sent = None if changed is None else encode(dict(changed))
         guard = self._recorder.write_leaves(call, sent) if writes and self._recorder is not None else None
-        body, contents = _CallStarted(self._about, call, tool, args, step, writes)()
-        await self._log.append_now("call-started", body, contents, guard)
+        kind, body, contents = _CallStarted(0, self._about, call, tool, args, step, None, writes).parts()
+        await self._log.append_now(kind, body, contents, guard)
 
     def call_ended(self, call: int, status: str, error: str | None, result: Any = None) -> None:
         """Record soon how a call has ended."""
         kind = type(result)
         if kind not in SCALARS and kind is not Encoded:
             result = encoded(result)
-        self._log.append("call-ended", _CallEnded(self._about, call, status, error, result))
+        self._log.put_next(_CallEnded(time.time_ns(), self._about, call, status, error, result))
+
+    def call_replied(self, call: int, result: Any) -> None:
+        """Record soon that a call has ended with a small result, which the guest of a recorded run gets now."""
+        if self._steps is None:
+            self.call_ended(call, "ok", None, result)
+        else:
+            self._steps.replied = _CallReplied(time.time_ns(), b"", self._about, call)
 
     def _append(self, kind: str, body: Mapping[str, Any], name: str = "", value: Any = None) -> None:
         self._log.append(kind, *_with({**self._about, **body}, name, value))
@@ -146,39 +169,74 @@ class RunAudit:
 def encoded(value: Any) -> Encoded:
     """Return a value as it is recorded. Do this for a large one in a thread, in advance."""
     try:
-        content = encode(value)
+        content = encode_large(value)
     except GloveportError:
-        return Encoded(None, "not recorded: it can't be encoded")
+        return NOT_ENCODED
+    return kept(content)
+
+
+def kept(content: bytes) -> Encoded:
+    """Return an encoded value as it is recorded."""
     return Encoded(content) if len(content) <= MAX_CONTENT_BYTES else Encoded(None, digest(content).hex())
 
 
-# Programs make many calls, so the bodies of these events are put together in the writer's thread. Until then, they hold
-# nothing that anybody could change.
+# Programs make many calls, so the bodies of these events are put together in the writer's thread.
 
 
-class _CallStarted(msgspec.Struct, gc=False):
+class _CallStarted(LateEvent, gc=False):
     about: Mapping[str, Any]
     call: int
     tool: str
     args: Any
     step: str | None
+    frame: bytes | None
     writes: bool = False
 
-    def __call__(self) -> tuple[Mapping[str, Any], Contents]:
+    def parts(self) -> tuple[str, Mapping[str, Any], Contents]:
+        args = self.args if self.frame is None else _arguments(self.frame)
         body = {**self.about, "call": self.call, "tool": self.tool, "rule": "", "writes": self.writes}
-        return _with(body if self.step is None else {**body, "step": self.step}, "args", self.args)
+        return "call-started", *_with(body if self.step is None else {**body, "step": self.step}, "args", args)
+
+    def size(self) -> int:
+        return _bytes_in(self.args)
 
 
-class _CallEnded(msgspec.Struct, gc=False):
+class _CallEnded(LateEvent, gc=False):
     about: Mapping[str, Any]
     call: int
     status: str
     error: str | None
     result: Any
 
-    def __call__(self) -> tuple[Mapping[str, Any], Contents]:
+    def parts(self) -> tuple[str, Mapping[str, Any], Contents]:
         body = {**self.about, "call": self.call, "status": self.status, "error": self.error}
-        return _with(body, "result", self.result)
+        return "call-ended", *_with(body, "result", self.result)
+
+    def size(self) -> int:
+        return _bytes_in(self.result)
+
+
+class _CallReplied(ReplyEvent, gc=False):
+    about: Mapping[str, Any]
+    call: int
+
+    def parts(self) -> tuple[str, Mapping[str, Any], Contents]:
+        found = REPLY_HEAD.match(self.reply)
+        is_sent = found is not None and int(found[1]) == self.call
+        result = kept(self.reply[found.end() : -1]) if found is not None and is_sent else NOT_ENCODED
+        body = {**self.about, "call": self.call, "status": "ok", "error": None}
+        return "call-ended", *_with(body, "result", None if result.content == b"null" else result)
+
+
+def _bytes_in(value: Any) -> int:
+    """Return the bytes of a value that is encoded; any other is small."""
+    return len(value.content or b"") if type(value) is Encoded else 0
+
+
+def _arguments(frame: bytes) -> Any:
+    """Return the only value in the frame of a call. It is read as the sandbox has read it: `"\\u0024"` begins no tag."""
+    args = orjson.loads(frame)[3][0]
+    return from_wire(args) if b'"$' in frame else args
 
 
 def _with(body: dict[str, Any], name: str, value: Any) -> tuple[dict[str, Any], Contents]:

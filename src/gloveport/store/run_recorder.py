@@ -14,7 +14,8 @@ import orjson
 
 from gloveport.errors import StoreError
 from gloveport.store.encryption import Private, about
-from gloveport.store.event_log import EventLog, RunStep, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import LateEvent, RunStep, Statement
 from gloveport.store.stored_runs import id_taken
 from gloveport.types import MIB, RunStatus
 
@@ -22,6 +23,12 @@ MAX_RUN_BYTES = 64 * MIB
 STEP_OVERHEAD_BYTES = 64  # charged for each step, beside its content
 TOO_LARGE = "run-too-large-to-resume"
 NOT_RECORDED = "store-unavailable"
+
+
+class ReplyEvent(LateEvent, gc=False):
+    """An event that is made of the reply to a call."""
+
+    reply: bytes
 
 
 class RunRecorder:
@@ -33,16 +40,22 @@ class RunRecorder:
         self._log = log
         self._fence = fence
         self._steps = steps
-        self._size = 0
+        self._room = MAX_RUN_BYTES  # for more steps
         self._is_stopped = False
         self._tools: set[str] = set()
         self.calls = calls
+        self.replied: ReplyEvent | None = None
+        """The event of a call whose reply is the next event that the guest gets."""
 
-    async def claim(self, agent: str, language: str) -> None:
-        """Record that an id chosen by the caller belongs to a new run of this host; raise OptionError if it is taken."""
-        about = {"run": self.run, "agent": agent}
+    async def claim(self, agent: str, language: str, asked: str | None) -> None:
+        """Record that an id chosen by the caller belongs to a new run of this host; raise OptionError if it is taken.
+
+        `asked` is a digest of what the caller asks for.
+        """
+        about, request = {"run": self.run, "agent": agent}, {} if asked is None else {"asked": asked}
         try:
-            await self._log.append_now("run-named", about, guard=self._new_row("NOTHING", agent, language, "", dict))
+            row = self._new_row("NOTHING", agent, language, "", lambda: request)
+            await self._log.append_now("run-named", about, guard=row)
         except StoreError as error:
             raise id_taken(self.run) if error.code == "run-taken-over" else error from None
 
@@ -69,11 +82,26 @@ class RunRecorder:
 
     def event(self, payload: bytes) -> None:
         """Record an event, before it is sent to the guest."""
-        self._step("host", payload)
+        size = len(payload)
+        self._room -= size + STEP_OVERHEAD_BYTES
+        if (replied := self.replied) is not None:
+            self.replied, replied.reply = None, payload
+            self._log.put_next(replied)
+        if self._room < 0:
+            self._check_room()
+            return
+        self._steps += 1
+        self._log.put_next(RunStep(self.run, self._steps, "host", payload, self._fence), size)
 
     def frame(self, payload: bytes) -> None:
         """Record a frame that the guest sent."""
-        self._step("guest", payload)
+        size = len(payload)
+        self._room -= size + STEP_OVERHEAD_BYTES
+        if self._room < 0:
+            self._check_room()
+            return
+        self._steps += 1
+        self._log.put(RunStep(self.run, self._steps, "guest", payload, self._fence), size)
 
     def uses(self, tool: str) -> None:
         """Note that the run calls a tool."""
@@ -122,11 +150,12 @@ class RunRecorder:
 
     def stop(self) -> None:
         """Record no more steps: what the host does to end the process is not part of the run."""
-        self._is_stopped = True
+        self._room, self._is_stopped = 0, True
 
     def release(self) -> None:
         """Give the run up, so that any host can go on with it."""
-        self._change("status = 'waiting', host = NULL")
+        calls = self.calls
+        self._change("status = 'waiting', host = NULL, calls = ?", lambda: (calls,))
 
     def ended(self, status: RunStatus, error: str | None, calls: int, outcome: Callable[[], bytes]) -> None:
         """Record how the run has ended."""
@@ -144,18 +173,13 @@ class RunRecorder:
             )
         )
 
-    def _step(self, sender: str, content: bytes) -> None:
-        if self._is_stopped or self.obstacle is not None:
-            return
-        self._size += len(content) + STEP_OVERHEAD_BYTES
-        if self._size > MAX_RUN_BYTES:
+    def _check_room(self) -> None:
+        """Give up, unless no more steps are recorded anyway."""
+        if not self._is_stopped and self.obstacle is None:
             self._give_up(TOO_LARGE)
-            return
-        self._steps += 1
-        self._log.put(RunStep(self.run, self._steps, sender, content, self._fence), len(content))
 
     def _give_up(self, obstacle: str) -> None:
         """Keep no steps: a part of a run can't be repeated."""
-        self.obstacle = obstacle
+        self.obstacle, self._room = obstacle, 0
         self._change("obstacle = ?", lambda: (obstacle,))
         self._log.put(Statement("DELETE FROM run_steps WHERE run = ?", (self.run,)))

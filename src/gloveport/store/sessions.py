@@ -17,7 +17,8 @@ import msgspec
 
 from gloveport.config.sessions import SessionsConfig
 from gloveport.errors import OptionError, WorkspaceError
-from gloveport.store.contents import PLAIN, StoredContent, digest, keep_contents
+from gloveport.large_values import looked_up
+from gloveport.store.contents import StoredContent, digest, keep_contents
 from gloveport.store.database import MEMORY, StoreFile
 from gloveport.store.encryption import StoreConnection
 from gloveport.store.process_mark import lives
@@ -38,6 +39,7 @@ class SnapshotFile(NamedTuple):
     size: int
 
 
+@looked_up
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a session holds: files by path, folders, and the digest of its encoded state."""
@@ -324,9 +326,10 @@ def _keep_snapshot(connection: StoreConnection, snapshot: Snapshot, contents: Ma
     text = msgspec.json.encode(snapshot, order="deterministic")
     name = digest(text)
     known = connection.execute("SELECT 1 FROM snapshots WHERE digest = ?", (name,)).fetchone() is not None
-    kept = [StoredContent(name, text, PLAIN)]
+    kept = [StoredContent(name, text, may_compress=False)]
+    named = (one for one in snapshot.contents if one in contents)
     # Not compressed: it would take longer than the run.
-    kept += [StoredContent(bytes.fromhex(one), contents[one], PLAIN) for one in snapshot.contents if one in contents]
+    kept += [StoredContent(bytes.fromhex(one), contents[one], may_compress=False) for one in named]
     keep_contents(connection, kept)
     if not known:
         connection.execute("INSERT INTO snapshots VALUES (?)", (name,))

@@ -10,9 +10,11 @@ import msgspec
 import orjson
 
 from gloveport.errors import OptionError
+from gloveport.large_values import looked_up
 from gloveport.store.database import StoreFile
 from gloveport.store.encryption import Private, about
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 from gloveport.tool_names import problem_with
 from gloveport.types import Language
 
@@ -21,6 +23,7 @@ MAX_SNIPPETS = 1000
 MAX_DESCRIPTION_CHARS = 2000
 
 
+@looked_up
 @dataclass(frozen=True, slots=True)
 class Snippet:
     """A program that others call. `tools` has the fingerprint of each tool that it needs, by address.

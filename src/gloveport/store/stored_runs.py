@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gloveport.errors import OptionError
-from gloveport.store.contents import StoredContent, join_reply, keep_contents, split_reply
+from gloveport.store.contents import StoredContent, join_step, keep_contents, split_step
 from gloveport.store.database import StoreFile
 from gloveport.store.encryption import StoreConnection, about
 from gloveport.store.process_mark import lives
@@ -66,6 +66,11 @@ class StoredRun(ListedRun):
     request: Mapping[str, Any]
     outcome: Mapping[str, Any] | None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has a program. Until then, the store has its id alone."""
+        return "code" in self.request
+
 
 class StoredRuns(StoreFile):
     """The runs in the store at a path. Each method is one transaction; call them in a thread beside an event loop."""
@@ -99,12 +104,14 @@ class StoredRuns(StoreFile):
         statuses: tuple[RunStatus, ...] = (),
         tool: str | None = None,
         agent: str | None = None,
+        search: str = "",
         since: float = 0,
         before: tuple[int, str] | None = None,
     ) -> list[ListedRun]:
         """Return the latest runs, the latest first. `tool` is an address, or a pattern of addresses.
 
-        With `before`, those that come after the run that started then (microseconds since 1970) and has this id.
+        `search` is the beginning of an id, or a part of the name of the agent or of the code of the error. With `before`,
+        those that come after the run that started then (microseconds since 1970) and has this id.
         """
         where = ["started >= ?"]
         given: list[Any] = [int(since * 1e6)]
@@ -114,6 +121,9 @@ class StoredRuns(StoreFile):
         if agent is not None:
             where.append("agent = ?")
             given.append(agent)
+        if search:
+            where.append("(instr(lower(runs.id), ?) = 1 OR instr(lower(agent), ?) OR instr(lower(ifnull(error, '')), ?))")
+            given += [search.lower()] * 3
         if before is not None:
             where.append("started <= ? AND (started < ? OR runs.id < ?)")
             given += (before[0], *before)
@@ -134,28 +144,45 @@ class StoredRuns(StoreFile):
 
     def recording(self, run: StoredRun) -> Recording:
         """Return the steps of a run; raise OptionError if they are not kept."""
-        sql = "SELECT sender, content, tail, number FROM run_steps WHERE run = ? ORDER BY number"
+        steps = self.steps(run)
         with self.reading() as connection:
-            steps: list[tuple[str, bytes]] = []
-            for sender, kept, tail, number in connection.execute(sql, (run.id,)):
+            workspace = recorded_workspace(connection, run.request)
+        agent = None if run.obstacle == IMPORTED else run.agent
+        return Recording(run.id, run.engine, int(run.request.get("memory_mb", 0)), tuple(steps), agent, workspace)
+
+    def steps(self, run: StoredRun, most: int = -1) -> list[tuple[str, bytes]]:
+        """Return the steps of a run, or the first ones; raise OptionError if they are not kept."""
+        sql = "SELECT sender, content, tail, number FROM run_steps WHERE run = ? ORDER BY number LIMIT ?"
+        steps: list[tuple[str, bytes]] = []
+        with self.reading() as connection:
+            for sender, kept, tail, number in connection.execute(sql, (run.id, most)):
                 content = connection.unseal(kept, about("run_steps", "content", run.id, number))
                 if tail is not None:
                     found = find_content(connection, tail)
                     if found is None:
                         raise OptionError(f"a result that the run {run.id} received was deleted", code="not-resumable")
-                    content = join_reply(content, found)
+                    content = join_step(content, found)
                 steps.append((sender, content))
-            workspace = recorded_workspace(connection, run.request)
-        agent = None if run.obstacle == IMPORTED else run.agent
-        return Recording(run.id, run.engine, int(run.request.get("memory_mb", 0)), tuple(steps), agent, workspace)
+        return steps
 
     def code(self, run: StoredRun) -> str:
         """Return the program of a run as the agent wrote it; raise OptionError if it is not kept."""
+        if not run.has_begun:
+            raise OptionError(f"the run {run.id} has not begun", hint="look again in a moment", code="not-resumable")
         with self.reading() as connection:
             found = find_content(connection, bytes.fromhex(run.request["code"]))
         if found is None:
             raise OptionError(f"the program of the run {run.id} was deleted", code="not-resumable")
         return found.decode("utf-8", "surrogatepass")
+
+    def programs(self, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield the programs of runs, each with its run. Those that are not kept are left out."""
+        with self.reading() as connection:
+            for id in ids:
+                row = connection.execute("SELECT code FROM runs WHERE id = ?", (id,)).fetchone()
+                found = find_content(connection, bytes.fromhex(row[0])) if row is not None and row[0] else None
+                if found is not None:
+                    yield id, found.decode("utf-8", "surrogatepass")
 
     def tools(self, run: ListedRun) -> tuple[str, ...]:
         """Return the tools that a run has called."""
@@ -169,7 +196,7 @@ class StoredRuns(StoreFile):
         contents = [program]
         steps: list[tuple[Any, ...]] = []
         for number, (sender, content) in enumerate(recording.steps, 1):
-            head, tail = split_reply(content)
+            head, tail = split_step(content)
             contents += [tail] if tail is not None else []
             steps.append((number, sender, head, tail.digest if tail is not None else None))
         request: dict[str, Any] = {**run.request, "code": program.digest.hex()}
@@ -178,7 +205,7 @@ class StoredRuns(StoreFile):
                 raise id_taken(run.id)
             if (workspace := recording.workspace) is not None:
                 request["snapshot"] = add_workspace(connection, workspace)
-                request["workspace"] = [workspace.max_bytes, workspace.max_files]
+                request["workspace"] = [workspace.max_bytes, workspace.max_files, workspace.path]
             _insert(connection, run, request)
             for number, *step, head, tail in steps:
                 sealed = connection.seal(head, about("run_steps", "content", run.id, number))
@@ -191,6 +218,11 @@ class StoredRuns(StoreFile):
         sql = "SELECT id, call FROM approvals WHERE run = ? AND state = 'waiting' AND expires > ? ORDER BY call"
         with self.reading() as connection:
             return dict(connection.execute(sql, (run.id, time.time())).fetchall())
+
+    def has_asked(self, run: StoredRun) -> bool:
+        """Return whether a call of the run has asked a person, as far as the store still knows."""
+        with self.reading() as connection:
+            return connection.execute("SELECT 1 FROM approvals WHERE run = ? LIMIT 1", (run.id,)).fetchone() is not None
 
     def take(self, run: StoredRun, chain: str) -> int | None:
         """Make a host the owner of a run that nobody owns, and return its fence; None if another one was faster."""
@@ -232,13 +264,16 @@ class StoredRuns(StoreFile):
         with self.reading() as connection:
             return connection.unseal(kept, about("runs", column, run))
 
-    def cancel(self, run: StoredRun) -> bool:
-        """Cancel a run that nobody owns; return False if it was not cancelled because it changed meanwhile."""
+    def cancel(self, run: StoredRun, calls: int = 0) -> bool:
+        """Cancel a run that nobody owns; return False if it was not cancelled because it changed meanwhile.
+
+        `calls` is the number of its calls, which a host that died could not note.
+        """
         with self.writing() as connection:
             changed = connection.execute(
-                "UPDATE runs SET status = 'cancelled', ended = ?, host = NULL, fence = fence + 1"
+                "UPDATE runs SET status = 'cancelled', ended = ?, calls = max(calls, ?), host = NULL, fence = fence + 1"
                 " WHERE id = ? AND fence = ? AND status IN ('running', 'waiting')",
-                (time.time_ns() // 1000, run.id, run.fence),
+                (time.time_ns() // 1000, calls, run.id, run.fence),
             )
             connection.execute("UPDATE approvals SET state = 'withdrawn' WHERE run = ? AND state = 'waiting'", (run.id,))
             return changed.rowcount == 1

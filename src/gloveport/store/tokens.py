@@ -10,7 +10,8 @@ from typing import Literal
 
 from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 
 Role = Literal["agent", "host", "approver", "admin", "monitor"]
 """An agent runs programs. A host does too, and brings tools of its own. An approver answers for people. An admin may do all

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from gloveport.store.database import StoreFile
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 from gloveport.store.process_mark import lives, process_mark
 from gloveport.store.reading import find_content
 from gloveport.store.stored_runs import StoredRun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,23 @@ import orjson
 from gloveport.errors import StoreError
 from gloveport.store.contents import digest, restored
 from gloveport.store.encryption import StoreConnection, about
-from gloveport.store.event_log import GENESIS, EventPlace, event_hash
+
+GENESIS = bytes(32)
+
+
+class EventPlace(NamedTuple):
+    """The chain of an event, its number there, its time and its kind."""
+
+    chain: str
+    number: int
+    at: int
+    kind: str
+
+
+def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
+    """Return the hash of an event that follows one with the hash `before`."""
+    head = "\n".join(map(str, place)).encode()
+    return hashlib.sha256(before + len(head).to_bytes(4, "big") + head + body).digest()
 
 
 @dataclass(frozen=True, slots=True)

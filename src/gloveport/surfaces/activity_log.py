@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
-from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible_line
-from gloveport.types import CallRecord
+from gloveport.errors import GloveportError
+from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible, visible_line
+from gloveport.types import CallRecord, Event
 
 LogFormat = Literal["text", "json"]
 MAX_QUEUED_LINES = 1000  # beyond these, lines are dropped and counted: a reader that stops must not stop the server
 MAX_NAME_CHARS, MAX_ERROR_CHARS = 60, 200
 FLUSH_SECONDS = 1.0
+
+
+class _WarningFormat(logging.Formatter):
+    """Shows a warning with its commands as a person can paste them. What others wrote can't control the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(as_typed(super().format(record)))
+
+
+def log_warnings() -> None:
+    """Write the warnings of this process to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_WarningFormat("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +59,44 @@ class Activity:
         """Return the activity of a call that ended."""
         about = call.tool.removeprefix("local."), call.status, call.seconds or 0.0, None, call.error, call.setting
         return cls("call", agent, run, *about)
+
+
+OnActivity = Callable[[Activity], None]
+
+
+class RunActivity:
+    """Reports the calls of one run, and its end."""
+
+    def __init__(self, agent: str, report: OnActivity) -> None:
+        self.run = ""
+        self._agent = agent
+        self._report = report
+        self._began = time.monotonic()
+        self._calls = 0
+
+    def on_event(self, event: Event) -> None:
+        """Report a call that ended."""
+        if event.kind == "call-ended" and event.call is not None:
+            self.run = event.run
+            self._calls += 1
+            self._report(Activity.of_call(self._agent, event.run, event.call))
+
+    def ended(self, status: str, error: str | None, setting: str | None = None) -> None:
+        """Report the end of the run."""
+        seconds = time.monotonic() - self._began
+        self._report(Activity("run", self._agent, self.run, "execute", status, seconds, self._calls, error, setting))
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Report an error or a cancellation as the end of the run, and pass it on."""
+        try:
+            yield
+        except GloveportError as error:
+            self.ended("failed", error.code)
+            raise
+        except asyncio.CancelledError:
+            self.ended("cancelled", None)
+            raise
 
 
 class ActivityLog:

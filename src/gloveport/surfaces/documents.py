@@ -15,7 +15,21 @@ from gloveport.surfaces.terminal import Stream, visible_json
 from gloveport.types import CallRecord, Failure, Outcome, Plan
 from gloveport.values import to_json
 
-FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings", "waiting", "plan")
+FIELDS = (
+    "ok",
+    "run",
+    "status",
+    "value",
+    "error",
+    "logs",
+    "emitted",
+    "calls",
+    "usage",
+    "warnings",
+    "waiting",
+    "plan",
+    "engine",
+)
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
@@ -40,6 +54,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "waiting": list(outcome.waiting),
         "plan": plan_document(outcome.plan) if outcome.plan else None,
+        "engine": outcome.engine,
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 COMMAND_NAME = "gloveport"
 _COMMAND = re.compile(r"(?:^|(?<=`))gloveport(?= )")
+_PIP = re.compile(r"(?:^|(?<=`))pip(?= (?:un)?install )")
 _ACCOUNT_COMMAND = re.compile(r"`gloveport auth (?:add|login) [^`]+(?=`)")
 
 
@@ -28,10 +29,12 @@ def own_command() -> tuple[str, ...]:
 def as_typed(text: str) -> str:
     """Return a command, or a text with commands in backticks, as a person can paste it: with a path if it needs one.
 
-    Commands for the account of a source name the settings that this command was given: no others may know the source.
+    Packages are installed with the `pip` of this installation. Commands for the account of a source name the settings that
+    this command was given: no others may know the source.
     """
     if named := _named_settings():
         text = _ACCOUNT_COMMAND.sub(lambda found: f"{found[0]} --config {shlex.quote(named)}", text)
+    text = _PIP.sub(lambda _: _pip(), text)
     if "gloveport " not in text or Path(sys.argv[0]).name != COMMAND_NAME:
         return text
     return _COMMAND.sub(lambda _: typed_command(), text)
@@ -49,9 +52,25 @@ def _named_settings() -> str:
 def typed_command() -> str:
     """Return what a person types here: the name if the PATH leads to this installation, else the shortest path to it."""
     command, *rest = own_command()
-    found = shutil.which(COMMAND_NAME)
-    if not rest and found is not None and os.path.samefile(found, command):
+    if not rest and _is_on_path(COMMAND_NAME, command):
         return COMMAND_NAME
+    return shlex.join([_near(command), *rest])
+
+
+def _pip() -> str:
+    """Return the `pip` that installs packages for this installation, as a person types it here."""
+    own = Path(sys.executable).with_name("pip")
+    if not own.exists():
+        return f"{shlex.quote(_near(sys.executable))} -m pip"
+    return "pip" if _is_on_path("pip", str(own)) else shlex.quote(_near(str(own)))
+
+
+def _is_on_path(name: str, command: str) -> bool:
+    found = shutil.which(name)
+    return found is not None and os.path.samefile(found, command)
+
+
+def _near(command: str) -> str:
+    """Return the shorter path from here to what lies below this folder."""
     near = os.path.relpath(command)
-    shown = near if not near.startswith("..") and os.sep in near else command
-    return shlex.join([shown, *rest])
+    return near if not near.startswith("..") and os.sep in near else command

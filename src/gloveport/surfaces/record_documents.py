@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,14 +12,19 @@ import orjson
 
 from gloveport.approvals.request import ApprovalRequest
 from gloveport.errors import GloveportError, OptionError
+from gloveport.host.runs.past_outcome import past_outcome
 from gloveport.store.encryption import StoreConnection
 from gloveport.store.reading import StoredEvent, payloads
 from gloveport.store.sessions import StoredSession
 from gloveport.store.snippets import SavedSnippet
 from gloveport.store.stored_runs import ListedRun, StoredRun, StoredRuns
+from gloveport.undo import Rollback, UndoneWrite
 from gloveport.values import from_wire, to_json
 
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+MAX_TITLE_CHARS = 120
+_COMMENT = re.compile(r"^(?://+|/?\*+/?|#+!?|\"{3}|```\w*)\s*|\s*(?:\*/|\"{3})$")
+_IMPORT = re.compile(r"(?:import|from)\b")
 CANCEL_SECONDS = 5.0  # for the host of a run to end it
 CANCEL_POLL_SECONDS = 0.05
 
@@ -37,6 +42,15 @@ def since_time(text: str | None, option: str = "--since") -> int:
 def state_of(run: ListedRun) -> str:
     """Return the status of a run, in one word: `interrupted` if its process has ended before it did."""
     return "interrupted" if run.status == "running" and not run.owned else run.status
+
+
+def title_of(code: str) -> str:
+    """Return the first line of a program that says something, without the marks of a comment; empty if none does."""
+    for line in code[: MAX_TITLE_CHARS * 50].splitlines():
+        text = _COMMENT.sub("", line.strip()).strip()
+        if any(each.isalnum() for each in text) and not _IMPORT.match(text):
+            return text[:MAX_TITLE_CHARS]
+    return ""
 
 
 def run_document(run: ListedRun) -> dict[str, Any]:
@@ -64,9 +78,12 @@ def request_document(request: ApprovalRequest) -> dict[str, Any]:
         "args": to_json(dict(request.args)),
         "agent": request.agent,
         "run": request.run,
+        "call": request.call,
         "line": request.line,
         "reason": request.reason,
         "rule": request.rule,
+        "shape": request.shape,
+        "is_unknown": request.is_unknown,
         "reads": [asdict(one) for one in request.reads],
         "advice": list(request.advice),
         "asked": request.asked,
@@ -99,6 +116,23 @@ def session_document(found: StoredSession) -> dict[str, Any]:
         "bytes": found.size,
         "used": datetime.fromtimestamp(found.used, UTC).isoformat(),
         "run": found.run,
+    }
+
+
+def rollback_document(found: Rollback) -> dict[str, Any]:
+    """Return what became of the writes of a run as JSON data."""
+    return {"ok": found.ok, "run": found.run, "writes": list(map(_undone_document, found.writes))}
+
+
+def _undone_document(write: UndoneWrite) -> dict[str, Any]:
+    return {
+        "call": write.call,
+        "tool": write.tool,
+        "args": to_json(write.args),
+        "status": write.status,
+        "undo": write.undo,
+        "undo_args": None if write.undo_args is None else to_json(dict(write.undo_args)),
+        "problem": write.problem or None,
     }
 
 
@@ -140,12 +174,20 @@ def not_cancelled(run: StoredRun) -> GloveportError:
     return GloveportError(f"the host of {run.id} has not ended it yet", hint="look at it again, or end its process")
 
 
+def _calls_of(stored: StoredRuns, run: StoredRun) -> int:
+    """Return how many calls a run has made, as far as its steps are kept."""
+    try:
+        return len(past_outcome(stored, replace(run, status="cancelled")).calls)
+    except GloveportError:
+        return run.calls
+
+
 def begin_cancel(stored: StoredRuns, run: StoredRun, who: str) -> bool:
     """End a run, or ask its host to; return whether it has ended already. Raise GloveportError if it can't be ended."""
     if run.is_final:
         raise OptionError(f"the run {run.id} has ended already: {run.status}", code="run-ended")
     if not run.owned:
-        if not stored.cancel(run):
+        if not stored.cancel(run, _calls_of(stored, run)):
             raise OptionError(f"the run {run.id} has changed meanwhile", code="run-taken-over", hint="look at it again")
         return True
     stored.ask_to_cancel(run, who)

@@ -36,7 +36,9 @@ async def fingerprints(port: Gloveport, addresses: Sequence[str]) -> dict[str, s
     missing = [address for address, digest in found.items() if digest is None]
     if missing:
         hint = "configure its source, or name the file of the functions with --tools"
-        raise OptionError(f"the run called {', '.join(missing[:10])}, which is not there now", hint=hint)
+        raise OptionError(
+            f"the run called {', '.join(missing[:10])}, which is not there now", code="not-savable", hint=hint
+        )
     return {address: digest for address, digest in found.items() if digest is not None}
 
 
@@ -52,5 +54,5 @@ def _parameters(runs: StoredRuns, run: StoredRun) -> tuple[str, ...] | None:
         return None
     given = setup.get("input")
     if not isinstance(given, dict):
-        raise OptionError("the input of this run is not an object: a snippet is called with one")
+        raise OptionError("the input of this run is not an object: a snippet is called with one", code="not-savable")
     return tuple(given)

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gloveport.config import Config, load_config
+from gloveport.errors import OptionError
+from gloveport.folders import CONFIG_FILE, config_folder
 from gloveport.surfaces.terminal import stream, visible_line
 
 HOW_TO_TRUST = "review them; `gloveport config trust` lets them take effect"
@@ -32,6 +34,21 @@ def load_settings(file: str | None, *, color: str = "auto", quiet: bool = False,
         err = stream(sys.stderr, color)
         for each in fresh:
             text = visible_line(f"{each.place}: {each.shown} is ignored ({each.reason})")
-            err.line(f"{err.paint('!', 'yellow')} {text}")
-        err.line(f"  hint: {HOW_TO_TRUST}")
+            err.line(err.fold(f"{err.paint('!', 'yellow')} {text}", "  "))
+        err.line(err.fold(f"  hint: {HOW_TO_TRUST}", "    "))
     return settings
+
+
+def settings_files(settings: Config) -> dict[str, Path | None]:
+    """Return the files that a change of these settings goes to: the project's, if there is one, and the user's."""
+    own = settings.watched[0] if settings.watched else config_folder() / CONFIG_FILE
+    return {"project": settings.named or settings.project, "user": own}
+
+
+def chosen_file(settings: Config, which: str | None) -> Path:
+    """Return the `project`'s or the `user`'s file: by default, the project's if there is one. Raise OptionError."""
+    files = settings_files(settings)
+    path = files[which or ("project" if files["project"] else "user")]
+    if path is None:
+        raise OptionError("there is no project here", code="not-found", hint="choose the user's settings")
+    return path

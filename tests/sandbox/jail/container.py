@@ -40,7 +40,7 @@ def command() -> tuple[str, ...]:
 def enter() -> None:
     """Drop what processes in a container don't have. no_new_privs stays unset, as in a container."""
     _raise_loopback()
-    seccomp.SeccompProgram(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).install()
+    seccomp.SeccompProgram(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).prepare()()
     kept = sum(1 << capability for capability in KEPT)
     for capability in range(41):
         if capability not in KEPT:

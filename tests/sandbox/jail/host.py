@@ -107,7 +107,7 @@ def leave_root() -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    privileges.drop_capabilities()
+    privileges.prepare_to_drop_capabilities()()
     call("prctl", 4, 1, 0, 0, 0)
 
 
@@ -141,10 +141,10 @@ def take_away(layers: list[str]) -> None:
     rules: dict[str, seccomp.Rule] = {}
     for layer in layers:
         rules.update(TAKEN_AWAY.get(layer, {}))
-    privileges.set_no_new_privileges()
+    privileges.prepare_no_new_privileges()()
     if "signal scope" in layers:
         _give_old_landlock()
-    seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install()
+    seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).prepare()()
 
 
 def _give_old_landlock() -> None:
@@ -412,6 +412,15 @@ async def play_session(_: dict[str, Any]) -> dict[str, Any]:
     return {"values": [run.value for run in runs], "errors": [str(run.error) for run in runs if run.error is not None]}
 
 
+async def play_packages(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of Python programs that import packages of a data folder, and how strong their jail was."""
+    os.environ["XDG_DATA_HOME"] = plan["data"]
+    async with Gloveport(minimum="kernel") as port:
+        runs = [await port.run(code, language="python") for code in plan["programs"]]
+        engine = await port._pools.find(port._pools.options("python", None, port.limits)).open()
+    return {"values": [run.value for run in runs], "strength": engine.strength}
+
+
 async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
     """Return what the hostile Python achieved against its host, fork server, zygote and sibling."""
     launcher = Launcher(python_launch("hostile.py"))
@@ -477,6 +486,7 @@ SCENES = {
     "hostile": play_hostile,
     "hostile_python": play_hostile_python,
     "session": play_session,
+    "packages": play_packages,
     "ask": play_ask,
     "exec_again": play_exec_again,
     "report": play_report,
@@ -502,7 +512,7 @@ def main() -> None:
     elif wanted["user"] == "reachable":
         open_the_way()
     elif wanted["user"] == "powerless":
-        privileges.drop_capabilities()
+        privileges.prepare_to_drop_capabilities()()
     elif wanted["user"] == CONTAINED:
         open_the_way()
         container.enter()

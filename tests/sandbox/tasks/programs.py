@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 FACTS = {"dialect": "javascript", "entry": "body", "spans": [], "tail": None, "possible": True, "names": [], "imports": []}
+FACTS |= {"is_light": False}
 _seen: list[bytes] = []
 Ask = Callable[[bytes], bytes | None]
 

@@ -81,6 +81,7 @@ async def test_a_process_never_sees_the_text_of_another_agent(port: Gloveport) -
         'facts|{"spans": [[5, 0, 2], [0, 0, 2]]}',
         'facts|{"spans": [[-1, -1, 1]]}',
         'facts|{"spans": [[0, 0]]}',
+        'facts|{"is_light": "yes"}',
         f'facts|{{"names": {json.dumps(["a" * 600_000])}}}',
         "frames|",
         "frames|ff",
@@ -102,6 +103,15 @@ async def test_a_malformed_answer_ends_one_run_and_nothing_else(
     assert outcome.status == "failed" and outcome.error is not None
     assert outcome.error.code in {"wire-violation", "program-too-complex", "syntax-error"}, outcome.error
     assert (await port.run("program|export default async () => 7")).value == 7
+
+
+async def test_a_program_that_lies_about_itself_gets_the_other_engine_and_nothing_more(port: Gloveport) -> None:
+    lie = 'facts|{"is_light": true}'
+    assert (await port.run(lie)).engine == "deno"  # nobody has asked
+    outcome = await port.run(lie, engine="auto")
+    assert (outcome.engine, outcome.calls) == ("quickjs", ())
+    honest = await port.run("program|export default async () => 7", engine="auto")
+    assert (honest.value, honest.engine) == (7, "deno")
 
 
 async def test_forged_findings_are_not_taken(port: Gloveport) -> None:

@@ -23,7 +23,7 @@ WAYS = [(way, version) for way in ("stdio", "http") for version in ("2026-07-28"
 SERVERS = Path(__file__).parent / "servers"
 LIBRARY = (sys.executable, str(SERVERS / "library.py"))
 RAW = (sys.executable, str(SERVERS / "raw.py"))
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 @asynccontextmanager

@@ -56,6 +56,14 @@ async def test_loopback_is_not_reached_unless_it_is_allowed() -> None:
 
 
 @pytest.mark.integration
+async def test_a_configured_credential_that_is_never_sent_is_named_with_the_slot_there_is() -> None:
+    async with served(build().streamable_http_app()) as url:
+        async with opened(at(url, credentials={"bearer": "env:IT"})) as source:
+            (warning,) = source.source_info().warnings
+    assert "`bearer`, so this credential is never sent; its slots are `token`" in warning
+
+
+@pytest.mark.integration
 async def test_a_server_that_is_down_is_reported() -> None:
     async with served(build().streamable_http_app()) as url:
         pass
@@ -123,7 +131,7 @@ async def test_a_server_that_refuses_the_newest_handshake_and_does_not_know_the_
 async def test_a_token_with_too_few_scopes_is_named_with_the_sign_in_that_asks_for_more() -> None:
     gate = Gate(build().streamable_http_app())
     async with served(gate) as url, opened(at(url)) as source:
-        gate.next, gate.challenge = [403, 403], b'Bearer error="insufficient_scope", scope="files:write $(id) --yes"'
+        gate.status, gate.challenge = 403, b'Bearer error="insufficient_scope", scope="files:write $(id) --yes"'
         with pytest.raises(ToolError) as caught:
             await call(source, "add", a=1, b=2)
         command = "run `gloveport auth login it --more-scope files:write`"

@@ -3,7 +3,10 @@
 import pytest
 
 from gloveport.errors import ToolError
+from gloveport.policy.credentials.configured import ConfiguredCredentials
+from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import CredentialSlot
+from gloveport.sources.openapi.call.credentials import SourceCredentials
 from gloveport.sources.openapi.operation import Operation, Parameter
 from tests.sources.openapi.support import Kit, answer
 
@@ -88,6 +91,18 @@ async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent
     assert caught.value.code == "auth-required"
     assert caught.value.setting == "set GLOVEPORT_API_KEY and set GLOVEPORT_API_LOGIN, or set MY_TOKEN"
     assert kit.server.seen == []
+
+
+async def test_a_person_is_told_to_sign_in_where_a_service_has_accounts() -> None:
+    known = SourceCredentials("api", SLOTS, ConfiguredCredentials({}, egress=Egress()))
+    with pytest.raises(ToolError) as caught:
+        await known.attach([["oauth"], ["token"]], "https://api.example")
+    sign_in, _, others = (caught.value.setting or "").partition(" to sign in, or ")
+    assert sign_in == "run `gloveport auth login api.oauth`"
+    assert others == (
+        "`gloveport auth add api.oauth` or set GLOVEPORT_API_OAUTH for a token, "
+        "or run `gloveport auth add api` or set GLOVEPORT_API_TOKEN"
+    )
 
 
 async def test_a_refused_credential_is_a_matter_for_a_person(kit: Kit) -> None:

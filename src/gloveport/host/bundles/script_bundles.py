@@ -12,25 +12,31 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gloveport.config.packages import PackagesConfig
+from gloveport.errors import PackageError
 from gloveport.packages.esbuild import VERSION, find_esbuild
 from gloveport.packages.layout import lay_out, places
-from gloveport.packages.module_folder import ModuleFolder
+from gloveport.packages.module_folder import JAVASCRIPT, ModuleFolder
 from gloveport.packages.package import Package, PackageId
 from gloveport.packages.semver import newest, parse_range
 from gloveport.packages.store import PackageStore
 from gloveport.sandbox.start_event import RunModules
 from gloveport.sandbox.tasks.bundler import BUNDLER, bundle
-from gloveport.types import Importable, ModuleImport, Program, Strength
+from gloveport.types import MIB, Importable, ModuleImport, Program, Strength
 
 PROJECT = "gloveport-project"
 """The name under which the bundler finds the modules of the project. It begins like no package, and is never shown."""
 _SPECIFIER = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,300})[\"']")
 _REQUIRED = re.compile(r"\brequire\(\"(?:node:)?([a-z_]+(?:/[a-z_]+)?)\"\)")
+
+# Scripts that are held in memory, and those that are kept. An agent has one made of each set of modules that it imports.
+MAX_KNOWN, MAX_KNOWN_BYTES = 32, 64 * MIB
+MAX_KEPT, MAX_KEPT_BYTES = 1000, 512 * MIB
+_Wanted = tuple[tuple[ModuleImport, ...], frozenset[str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,49 +57,75 @@ class _Ingredients:
 
 
 class ScriptBundles:
-    """The scripts for the JavaScript programs of a port."""
+    """The scripts for the JavaScript programs of a port. `folder` has the project's own modules.
 
-    def __init__(self, minimum: Strength, settings: PackagesConfig, store: PackageStore) -> None:
+    The relative imports of a program start from `workspace`.
+    """
+
+    def __init__(self, minimum: Strength, folder: ModuleFolder | None, workspace: str, store: PackageStore) -> None:
         self._minimum: Strength = minimum
-        self._folder: ModuleFolder | None = None
-        if settings.modules is not None:
-            self._folder = ModuleFolder(settings.modules, settings.modules_mount, settings.workspace_mount)
+        self._folder = folder
+        self._workspace = workspace
         self._store = store
         self._making: dict[str, asyncio.Task[str]] = {}
+        self._approved: Mapping[PackageId, Package] = {}  # for which `_known` holds
+        self._known: dict[_Wanted, RunModules] = {}
 
-    async def importable(self, builtins: frozenset[str], allowed: Callable[[str], bool]) -> Importable:
+    async def importable(self, builtins: frozenset[str], allowed: frozenset[str] | None) -> Importable:
         """Return what a program may import: an engine's modules, allowed packages (`npm:zod`), modules of the project."""
+        if self._folder is None:
+            return self._importable(builtins, allowed)
         return await asyncio.to_thread(self._importable, builtins, allowed)
 
-    def _importable(self, builtins: frozenset[str], allowed: Callable[[str], bool]) -> Importable:
+    def _importable(self, builtins: frozenset[str], allowed: frozenset[str] | None) -> Importable:
         names = {each.name for each in self._store.approved() if each.ecosystem == "npm"}
-        packages = frozenset(name for name in names if allowed(f"npm:{name}"))
+        packages = frozenset(name for name in names if allowed is None or f"npm:{name}" in allowed)
         if self._folder is None:
-            return Importable(builtins, packages)
+            return Importable(builtins, packages, beside=self._workspace)
         mount = self._folder.mount
-        files = frozenset(f"{mount}/{path}" for path in self._folder.files())
-        return Importable(builtins, packages, files, mount, self._folder.workspace)
+        files = frozenset(f"{mount}/{path}" for path in self._folder.files(JAVASCRIPT))
+        return Importable(builtins, packages, files, mount, self._workspace)
+
+    def importable_again(self, builtins: frozenset[str], imports: tuple[str, ...]) -> Importable:
+        """Return what a program may import that has begun with these imports, whatever it may import now."""
+        pairs = [each.partition(" ") for each in imports]
+        packages = frozenset(_package_of(name) for kind, _, name in pairs if kind == "package")
+        files = frozenset(name for kind, _, name in pairs if kind == "file")
+        folder = "/root/skills" if self._folder is None else self._folder.mount
+        return Importable(builtins, packages, files, folder, self._workspace)
 
     async def modules(self, program: Program) -> RunModules | None:
         """Return the modules for what a program imports; None if it imports nothing. Raise PackageError."""
         if not program.imports:
             return None
         builtins = {found.name for found in program.imports if found.kind == "builtin"}
+        imports = tuple(f"{found.kind} {found.name}" for found in program.imports)
         others = tuple(found for found in program.imports if found.kind != "builtin")
         if not others:
             return RunModules(tuple(sorted(builtins)))
         importable = program.importable or Importable()
+        wanted = program.imports, importable.packages, importable.builtins
+        if (approved := self._store.approved()) is not self._approved:
+            self._approved, self._known = approved, {}
+        if (known := self._known.get(wanted)) is not None:
+            return known
         ingredients = await asyncio.to_thread(self._ingredients, others, importable.packages)
         script = await self._script(ingredients)
         builtins |= importable.builtins & set(_REQUIRED.findall(script))
-        return RunModules(tuple(sorted(builtins)), script)
+        modules = RunModules(tuple(sorted(builtins)), script, imports)
+        if approved is self._approved and not any(found.kind == "file" for found in others):  # a file may change
+            size = len(script) + sum(len(each.script or "") for each in self._known.values())
+            if len(self._known) >= MAX_KNOWN or size > MAX_KNOWN_BYTES:
+                self._known.clear()
+            self._known[wanted] = modules
+        return modules
 
     def _ingredients(self, imports: tuple[ModuleImport, ...], allowed: frozenset[str]) -> _Ingredients:
         approved = {each: package for each, package in self._store.approved().items() if each.ecosystem == "npm"}
         files: Mapping[str, bytes] = {}
         named = {_package_of(found.name) for found in imports if found.kind == "package"}
         if self._folder is not None and any(found.kind == "file" for found in imports):
-            files = self._folder.read()
+            files = self._folder.read(JAVASCRIPT)
             texts = (content.decode(errors="replace") for content in files.values())
             named |= {_package_of(name.removeprefix("npm:")) for text in texts for name in _SPECIFIER.findall(text)}
         return _Ingredients(imports, places(_newest(named & allowed, approved), approved), approved, files)
@@ -102,7 +134,7 @@ class ScriptBundles:
         digest = ingredients.digest()
         kept = self._store.folder / "bundles" / f"{digest}.js"
         try:
-            return await asyncio.to_thread(kept.read_text, "utf-8")
+            return await asyncio.to_thread(_read, kept)
         except FileNotFoundError:
             pass
         if digest not in self._making:
@@ -112,7 +144,10 @@ class ScriptBundles:
 
     async def _make(self, ingredients: _Ingredients, kept: Path) -> str:
         esbuild = find_esbuild(self._store)
-        modules = await asyncio.to_thread(self._lay_out, ingredients)
+        try:
+            modules = await asyncio.to_thread(self._lay_out, ingredients)
+        except OSError as error:  # a full disk, or a store that this user may only read
+            raise PackageError(f"the packages can't be put together: {error.strerror or error}") from None
         try:
             mount = None if self._folder is None else self._folder.mount
             script = await bundle(esbuild, modules / "node_modules", _entry(ingredients.imports, mount), self._minimum)
@@ -173,9 +208,29 @@ def _entry(imports: tuple[ModuleImport, ...], mount: str | None) -> str:
     return "\n".join(lines)
 
 
+def _read(place: Path) -> str:
+    script = place.read_text(encoding="utf-8")
+    with suppress(OSError):  # a store that this user may only read
+        os.utime(place)
+    return script
+
+
 def _keep(place: Path, script: str) -> None:
+    """Keep a script. Those that nobody has used for long make room; they are made again when they are needed."""
     place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     handle, made = tempfile.mkstemp(dir=place.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as out:
         out.write(script)
     os.replace(made, place)
+    with suppress(FileNotFoundError):  # another process makes room, too
+        _make_room(place.parent)
+
+
+def _make_room(folder: Path) -> None:
+    kept = [(each.stat(), each) for each in folder.glob("*.js")]
+    size = sum(about.st_size for about, _ in kept)
+    for number, (about, each) in enumerate(sorted(kept, key=lambda one: one[0].st_mtime_ns)):
+        if len(kept) - number <= MAX_KEPT and size <= MAX_KEPT_BYTES:
+            break
+        each.unlink(missing_ok=True)
+        size -= about.st_size

@@ -16,7 +16,8 @@ from gloveport.packages.pypi import PypiResolver
 from gloveport.packages.registries import RegistryClient
 from gloveport.packages.store import PackageStore
 from gloveport.policy.egress import Egress
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 from gloveport.suggestions import did_you_mean
 from gloveport.types import MIB, Strength
 

@@ -13,7 +13,7 @@ from gloveport.errors import OptionError, PackageError
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.packages.package import Package, PackageId, PackageRequest
 from gloveport.packages.store import PackageStore
-from gloveport.types import Importable, Program, Recording
+from gloveport.types import Importable, Recording
 
 _PYTHON_IMPORT = re.compile(r"(?:\bfrom\s+([\w.]+)\s*)?\bimport\b\s*([^\n;#]{0,300})")
 _LOADED = re.compile(r"\b(?:import_module|__import__)\(\s*[\"'](\w+)")
@@ -27,46 +27,50 @@ Integrities = Mapping[str, str]
 """The hashes of packages, by their ids."""
 
 
-class PythonPackages:
-    """The packages that Python programs can import. A program that imports none costs one search of its text.
+MAX_CHOICES = 64
 
-    `allow` are the packages that the settings allow, by name (`pypi:numpy`); None for all that the user has approved.
-    """
 
-    def __init__(self, store: PackageStore | None = None, allow: Iterable[str] | None = None) -> None:
-        self._store = store or PackageStore()
-        self._allow = None if allow is None else frozenset(allow)
+class _Choice:
+    """The packages that a run may import, with their modules, folders, and hashes by package id."""
 
-    def importable(self, request: RunRequest) -> Importable | None:
-        """Return what a Python program may import; None if its text names nothing but the standard library."""
-        if request.options.engine not in PACKAGE_ENGINES or not _imports_packages(request.code):
-            return None
-        packages = self._of_run(request)
-        return Importable(packages=frozenset(module for package in packages.values() for module in package.modules))
+    def __init__(self, packages: Mapping[PackageId, Package], store: PackageStore) -> None:
+        self.modules = frozenset(module for package in packages.values() for module in package.modules)
+        self.trees = tuple(str(store.tree(each)) for each in sorted(packages))
+        self.integrities = {str(each): packages[each].integrity for each in sorted(packages)}
 
-    def supply(self, request: RunRequest, program: Program) -> RunRequest:
-        """Return the request of a Python run with the packages that its process gets: all that it may import, or none."""
-        if request.language != "python" or program.importable is None:
-            return request
-        packages = self._of_run(request)
-        options = replace(request.options, packages=self._folders(packages))
-        return replace(
-            request, options=options, supplied={str(each): packages[each].integrity for each in sorted(packages)}
-        )
-
-    def folders_of(self, recording: Recording) -> tuple[tuple[str, int], ...]:
-        """Return the folders of the packages that a recorded run began with; raise PackageError if one has changed."""
-        return self._folders(self.recorded(recording.events[0])) if recording.events else ()
-
-    def _folders(self, packages: Iterable[PackageId]) -> tuple[tuple[str, int], ...]:
-        trees = [self._store.tree(each) for each in sorted(packages)]
+    def folders(self) -> PackageFolders:
+        """Return the folders with the inodes that they have now."""
         try:
-            return tuple((str(tree), tree.stat().st_ino) for tree in trees)
+            return tuple((tree, os.stat(tree).st_ino) for tree in self.trees)
         except OSError as error:
             hint = "ask the user to remove the package and to add it again"
             raise PackageError(
                 f"the files of a package are gone: {os.path.basename(str(error.filename))}", hint=hint
             ) from None
+
+
+class PythonPackages:
+    """The packages that Python programs can import. A program that imports none costs one search of its text."""
+
+    def __init__(self, store: PackageStore | None = None) -> None:
+        self._store = store or PackageStore()
+        self._choices: dict[frozenset[str] | None, tuple[Mapping[PackageId, Package], _Choice]] = {}  # by what is allowed
+
+    def importable(self, request: RunRequest) -> Importable | None:
+        """Return what a Python program may import; None if its text names nothing but the standard library."""
+        if request.options.engine not in PACKAGE_ENGINES or not _imports_packages(request.code):
+            return None
+        return Importable(packages=self._of_run(request).modules)
+
+    def supply(self, request: RunRequest) -> RunRequest:
+        """Return the request of a Python run with the packages that its process gets: all that it may import."""
+        chosen = self._of_run(request)
+        options = replace(request.options, packages=chosen.folders())
+        return replace(request, options=options, supplied=chosen.integrities)
+
+    def folders_of(self, recording: Recording) -> tuple[tuple[str, int], ...]:
+        """Return the folders of the packages that a recorded run began with; raise PackageError if one has changed."""
+        return _Choice(self.recorded(recording.events[0]), self._store).folders() if recording.events else ()
 
     def recorded(self, start: bytes) -> Mapping[PackageId, Package]:
         """Return the packages that a recorded run began with; raise PackageError unless all are as they were."""
@@ -85,26 +89,32 @@ class PythonPackages:
             found[package.id] = package
         return found
 
-    def _of_run(self, request: RunRequest) -> Mapping[PackageId, Package]:
-        """Return the packages that a run may import: those that are allowed, with all that they require."""
+    def _of_run(self, request: RunRequest) -> _Choice:
+        """Return the packages that a run may import."""
         if request.resumed is not None and (events := request.resumed.history.recording.events):
-            return self.recorded(events[0])
+            return _Choice(self.recorded(events[0]), self._store)
         approved = self._store.approved()
-        chosen = [
-            each
-            for each in approved
-            if each.ecosystem == "pypi"
-            and all(f"pypi:{each.name}" in names for names in (self._allow, request.packages) if names is not None)
-        ]
-        found: dict[PackageId, Package] = {}
-        while chosen:
-            each = chosen.pop()
-            if each not in found:
-                if each not in approved:  # removed by hand
-                    raise PackageError(f"{each} is required by a package, and is not approved")
-                found[each] = approved[each]
-                chosen += approved[each].requires
-        return found
+        read, chosen = self._choices.get(request.packages, (None, None))
+        if chosen is None or read is not approved:
+            chosen = _Choice(_with_required(approved, request.packages), self._store)
+            if len(self._choices) >= MAX_CHOICES:
+                self._choices.clear()
+            self._choices[request.packages] = approved, chosen
+        return chosen
+
+
+def _with_required(approved: Mapping[PackageId, Package], names: frozenset[str] | None) -> Mapping[PackageId, Package]:
+    """Return the approved packages of these names, or all, with all that they require."""
+    chosen = [each for each in approved if each.ecosystem == "pypi" and (names is None or f"pypi:{each.name}" in names)]
+    found: dict[PackageId, Package] = {}
+    while chosen:
+        each = chosen.pop()
+        if each not in found:
+            if each not in approved:  # removed by hand
+                raise PackageError(f"{each} is required by a package, and is not approved")
+            found[each] = approved[each]
+            chosen += approved[each].requires
+    return found
 
 
 def recorded_packages(start: bytes) -> Integrities:
@@ -116,10 +126,10 @@ def recorded_packages(start: bytes) -> Integrities:
     return found if isinstance(found, dict) else {}
 
 
-def narrowed(own: frozenset[str] | None, given: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the packages that a run may import, of those of its agent; None for all that the settings allow."""
-    names = checked_names(given, "packages")
-    return names if own is None else own if names is None else own & names
+def common(lists: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """Return the packages that are in all lists; None stands for a list of all packages."""
+    stated = [names for names in lists if names is not None]
+    return frozenset.intersection(*stated) if stated else None
 
 
 def checked_names(names: Iterable[str] | None, of: str) -> frozenset[str] | None:
@@ -134,11 +144,16 @@ def checked_names(names: Iterable[str] | None, of: str) -> frozenset[str] | None
     return frozenset(f"{each.ecosystem}:{each.name}" for each in found)
 
 
+def loaded_names(code: str) -> set[str]:
+    """Return the modules that a text loads by functions."""
+    return set(_LOADED.findall(code))
+
+
 def _imports_packages(code: str) -> bool:
     """Return whether a text may import something that is not in the standard library."""
     if "import" not in code:
         return False
-    names = set(_LOADED.findall(code))
+    names = loaded_names(code)
     for package, listed in _PYTHON_IMPORT.findall(code):
         names.update([package] if package else [part.split()[0] for part in listed.split(",") if part.split()])
     return not {name.partition(".")[0] for name in names} <= sys.stdlib_module_names

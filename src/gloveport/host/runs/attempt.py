@@ -17,7 +17,7 @@ from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
 from gloveport.large_values import off_loop_if
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.sandbox.start_event import RunModules, RunSetup
+from gloveport.sandbox.start_event import Preparation, RunModules, RunSetup
 from gloveport.types import Outcome, Program, Usage
 
 MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
@@ -40,11 +40,13 @@ async def attempt(
     line_of = partial(call_line, program.source)
     resumed = request.resumed
     caller = request.caller
-    context = RunContext(request.run, began, on_call, line_of, request.audit, resumed is not None, request.plan)
-    context = replace(context, session=request.session)
+    context = RunContext(
+        request.run, began, on_call, line_of, request.audit, resumed is not None, request.plan, session=request.session
+    )
     called: SnippetCalls | None = None
     if snippets is not None and request.plan is None:
-        called = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held)
+        passed_on = {"caller": caller, "held": held, "packages": request.packages}
+        called = SnippetCalls(snippets, bridge, request.run, request.limits, **passed_on)
         context = replace(context, run_snippet=called.call)
     if request.tools is not None:
         context = replace(context, call_caller=request.tools.call)
@@ -65,7 +67,7 @@ async def attempt(
         session = request.used_session or _NoSession()
         await session.enter(worker)
         if resumed is None:
-            result = await work.run(program, _setup(request, bridge, modules))
+            result = await work.run(program, _setup(request, bridge, modules, worker.prepared))
         else:
             await _restore(resumed, port, called)
             result = await work.resume(resumed.history)
@@ -110,15 +112,33 @@ def _waits(request: RunRequest, worker: RunWorker, waits: bool) -> None:
         request.caller.waits(waits)
 
 
-def _setup(request: RunRequest, bridge: Bridge, modules: RunModules | None) -> RunSetup:
+def preparable(request: RunRequest, modules: RunModules | None) -> RunModules | None:
+    """Return the modules that a process may have imported before it gets this run; None for none.
+
+    Modules of a run that has files or an environment may look at these when they are imported, and a run that has a seed
+    already is to begin as another one did.
+    """
+    if modules is None or request.resumed or request.seed or request.env or request.options.workspace:
+        return None
+    return modules if modules.script or modules.imports else None
+
+
+def _sent(modules: RunModules | None, request: RunRequest, prepared: Preparation | None) -> RunModules | None:
+    """Return the modules that the first event of a run has. The process of a Python run has its packages as files."""
+    is_needed = modules is not None and (request.language != "python" or modules.script or prepared is not None)
+    return modules if is_needed else None
+
+
+def _setup(request: RunRequest, bridge: Bridge, modules: RunModules | None, prepared: Preparation | None) -> RunSetup:
     has_input = request.input is not NO_INPUT
     return RunSetup(
         sources=tuple(sorted(bridge.catalog.roots)),
         env=request.env,
         input=request.input if has_input else None,
         has_input=has_input,
-        seed=request.seed,
+        seed=request.seed if prepared is None else prepared.seed,
         state=None if request.used_session is None else request.used_session.state,
-        modules=modules,
+        modules=_sent(modules, request, prepared),
+        prepared=prepared,
         packages=request.supplied,
     )

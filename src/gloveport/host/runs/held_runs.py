@@ -37,6 +37,7 @@ class HeldRun:
         self._settling: asyncio.TimerHandle | None = None
         self._holding: asyncio.TimerHandle | None = None
         self._releasing: asyncio.Future[bool] | None = None
+        self._storing: asyncio.Future[None] | None = None
 
     def start(self, work: Callable[[HeldRun], Coroutine[Any, Any, Outcome]], on_end: Callable[[HeldRun], None]) -> None:
         """Start the run. When it has ended, call `on_end`."""
@@ -60,13 +61,23 @@ class HeldRun:
         if self.is_waiting:
             loop = asyncio.get_running_loop()
             if self._callers:
-                self._settling = loop.call_later(SETTLE_SECONDS, self._tell_callers)
+                self._settling = loop.call_later(SETTLE_SECONDS, self._settle)
             self._holding = loop.call_later(self._hold_seconds, self._release_soon)
 
     @property
     def is_waiting(self) -> bool:
         """Whether nothing but a person can bring the run on: an answer counts at once, before its call goes on."""
         return self._port is not None and bool(self._requests) and not self._port.bridge.is_calling
+
+    def _settle(self) -> None:
+        self._storing = asyncio.ensure_future(self._tell_when_stored())
+
+    async def _tell_when_stored(self) -> None:
+        """Tell the callers once others can find the requests: whoever hears of one may answer it at once."""
+        if self._desk.when_stored is not None:
+            await self._desk.when_stored()
+        if self.is_waiting:
+            self._tell_callers()
 
     def _release_soon(self) -> None:
         self._releasing = asyncio.ensure_future(self.release())
@@ -118,7 +129,8 @@ class HeldRun:
     @property
     def is_large(self) -> bool:
         """Whether the run, which has ended, holds much memory."""
-        return is_large((self.request.code, self.request.input)) or is_large_outcome(self.outcome)
+        has_outcome = self.task is None or self.task.cancelled() or self.task.exception() is None
+        return is_large((self.request.code, self.request.input)) or (has_outcome and is_large_outcome(self.outcome))
 
     def _ended(self, on_end: Callable[[HeldRun], None]) -> None:
         self._stop_timers()
@@ -175,7 +187,8 @@ class HeldRuns:
 
     def same(self, request: RunRequest) -> str | None:
         """Return a run of the same program with the same input by the same agent that waits, here or in the store."""
-        waiting = {_key(held.request): run for run, held in self._runs.items() if held.is_waiting}
+        asked = {one.run: self._runs.get(one.run) for one in self._desk.waiting}  # few, beside all that are held
+        waiting = {_key(held.request): run for run, held in asked.items() if held is not None and held.is_waiting}
         if not waiting and not self._released:
             return None
         key = _key(request)
@@ -239,7 +252,8 @@ def is_large_outcome(outcome: Outcome) -> bool:
     """Return whether an outcome holds so much that many of them would not fit into memory."""
     texts = [log.text for log in outcome.logs]
     error = None if outcome.error is None else (outcome.error.message, outcome.error.data)
-    return is_large((outcome.value, outcome.emitted, texts, [call.args for call in outcome.calls], error))
+    writes = [write.args for write in outcome.plan.writes] if outcome.plan is not None else []
+    return is_large((outcome.value, outcome.emitted, texts, [call.args for call in outcome.calls], error, writes))
 
 
 def _key(request: RunRequest) -> bytes:

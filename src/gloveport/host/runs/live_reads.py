@@ -95,7 +95,7 @@ async def replay_run(
     limits = limits.with_(memory_mb=recording.memory_mb)
     language = every_engine()[recording.engine].languages[0]
     kept = recording.workspace
-    quota = None if kept is None else WorkspaceQuota(kept.max_bytes, kept.max_files)
+    quota = None if kept is None else WorkspaceQuota(kept.max_bytes, kept.max_files, kept.path)
     options = replace(pools.options(language, recording.engine, limits, workspace=quota), packages=packages)
     if live is None:
         return await replay_recorded(pools.find(options), recording, limits)

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -35,10 +35,10 @@ from gloveport.sandbox.engines.registry import every_engine, process_options
 from gloveport.sandbox.history import RunHistory
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sources.caller import CallerTools
-from gloveport.store.budget_uses import BudgetUses, HourlyBudget
+from gloveport.store.agent_uses import BudgetUses, HourlyBudget, LabelledReads
 from gloveport.store.contents import digest
 from gloveport.store.event_log import EventLog
-from gloveport.store.labelled_reads import LabelledReads
+from gloveport.store.reading import there_is
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
 from gloveport.store.snippets import Snippet, SnippetStore
@@ -97,7 +97,7 @@ class PortStore:
 
     async def claim(self, desk: ApprovalDesk | None, request: RunRequest) -> None:
         """Give a new run the id that its caller has chosen; raise OptionError if another one has it."""
-        await RunRecorder(self.open(desk), request.run).claim(request.agent, request.language)
+        await RunRecorder(self.open(desk), request.run).claim(request.agent, request.language, request.asked)
 
     async def record(
         self,
@@ -208,7 +208,7 @@ class PortStore:
     async def _read_snippets(self) -> None:
         def read() -> tuple[Snippet, ...]:
             if self._snippets is None:
-                if not self.path.exists():
+                if not there_is(self.path):
                     return ()
                 self._snippets = SnippetStore(self.path)
             return tuple(one.snippet for one in self._snippets.all())
@@ -241,7 +241,7 @@ class PortStore:
     async def _read(self, work: Callable[[LabelledReads], list[LabelledRead]]) -> list[LabelledRead]:
         def read() -> list[LabelledRead]:
             if self._reads is None:
-                if not self.path.exists():
+                if not there_is(self.path):
                     return []
                 self._reads = LabelledReads(self.path)
             return work(self._reads)
@@ -301,6 +301,7 @@ class PortStore:
             agent=run.agent,
             tools=CallerTools.stored(given["caller_tools"]) if "caller_tools" in given else None,
             session=given.get("session"),
+            packages=frozenset(given["packages"]) if "packages" in given else None,
         )
 
     async def outcome(self, run: StoredRun) -> Outcome:
@@ -348,7 +349,8 @@ class PortStore:
 def _record_end(outcome: Outcome, audit: RunAudit, recorder: RunRecorder) -> None:
     error = outcome.error.code if outcome.error is not None else None
     audit.ended(outcome.status, error)
-    recorder.ended(_final(outcome), error, len(outcome.calls), lambda: _outcome_text(outcome))
+    told = {"error": outcome.error, "usage": outcome.usage, "warnings": outcome.warnings}  # the rest may be large
+    recorder.ended(_final(outcome), error, len(outcome.calls), lambda: msgspec.json.encode(told, enc_hook=str))
 
 
 def _request_fields(request: RunRequest) -> dict[str, Any]:
@@ -360,7 +362,9 @@ def _request_fields(request: RunRequest) -> dict[str, Any]:
         "allow_wasm": options.allow_wasm,
         "memory_mb": request.limits.memory_mb,
         "version": version("gloveport"),
+        **({} if request.asked is None else {"asked": request.asked}),
         **_session_fields(request),
+        **({} if request.packages is None else {"packages": sorted(request.packages)}),
         **({} if request.tools is None else {"caller_tools": request.tools.source.stored}),
         **_plan_fields(request.plan),
     }
@@ -374,7 +378,7 @@ def _session_fields(request: RunRequest) -> dict[str, Any]:
     return {
         "session": request.session,
         "snapshot": used.snapshot,
-        "workspace": [quota.max_bytes, quota.max_files],
+        "workspace": astuple(quota),
     }
 
 
@@ -387,8 +391,3 @@ def _plan_fields(plan: PlanDraft | ApprovedPlan | None) -> dict[str, str]:
 
 def _final(outcome: Outcome) -> Any:
     return outcome.status if outcome.status != "waiting" else "failed"
-
-
-def _outcome_text(outcome: Outcome) -> bytes:
-    told = {"error": outcome.error, "usage": outcome.usage, "warnings": outcome.warnings}
-    return msgspec.json.encode(told, enc_hook=str)

@@ -49,7 +49,8 @@ class RunUndo:
         """
         run = await self._store.find(id)
         if not run.is_final:
-            raise OptionError(f"the run {run.id} has not ended", hint="cancel it first: `gloveport runs cancel`")
+            hint = "cancel it first: `gloveport runs cancel`"
+            raise OptionError(f"the run {run.id} has not ended", code="run-unfinished", hint=hint)
         await self._sources.open()
         log = self._store.open(self._desk)
         async with self._alone(run, log):

@@ -20,7 +20,9 @@ import msgspec
 
 from gloveport.bounded_json import JsonLimitError, JsonLimits, read
 from gloveport.bridge.run_bridge import MAX_NAME_CHARS
+from gloveport.config.packages import DEFAULT_WORKSPACE_MOUNT, WORKSPACE_MOUNT
 from gloveport.errors import GloveportError, OptionError
+from gloveport.large_values import looked_up
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.registry import every_engine
 from gloveport.sandbox.history import left_write
@@ -47,12 +49,13 @@ class PastEnd(msgspec.Struct, omit_defaults=True):
 
 
 class FileWorkspace(msgspec.Struct, forbid_unknown_fields=True):
-    """What the workspace of a run held at its start: the content of each file in base64, the folders, and the quota."""
+    """What the workspace of a run held at its start: its files in base64, its folders, its quota and its place."""
 
     files: dict[str, str]
     folders: tuple[str, ...]
     max_bytes: int
     max_files: int
+    path: str = DEFAULT_WORKSPACE_MOUNT
 
     @classmethod
     def of(cls, found: RecordedWorkspace) -> FileWorkspace:
@@ -63,22 +66,25 @@ class FileWorkspace(msgspec.Struct, forbid_unknown_fields=True):
             )
             raise OptionError(message, code=TOO_LARGE)
         files = {path: base64.b64encode(content).decode() for path, content in found.files.items()}
-        return cls(files, found.folders, found.max_bytes, found.max_files)
+        return cls(files, found.folders, found.max_bytes, found.max_files, found.path)
 
     @property
     def recorded(self) -> RecordedWorkspace:
         """The workspace, as a replay takes it; raise GloveportError or ValueError for one that no session has held."""
         if not (0 < self.max_bytes <= MAX_QUOTA.max_bytes and 0 < self.max_files <= MAX_QUOTA.max_files):
             raise OptionError("the quota of its session is out of range")
+        if not WORKSPACE_MOUNT.fullmatch(self.path):
+            raise OptionError("its session lies at a place where none can")
         contents = {checked_path(path): base64.b64decode(text, validate=True) for path, text in self.files.items()}
         folders = frozenset(map(checked_path, self.folders))
         above = {path.rpartition("/")[0] for path in (*contents, *folders)} - {""}
         if not above <= folders or folders & contents.keys() or len(folders) < len(self.folders):
             raise OptionError("the folders of its session don't fit its files")
         WorkspaceFiles(contents, folders).check(WorkspaceQuota(self.max_bytes, self.max_files))
-        return RecordedWorkspace(contents, tuple(sorted(folders)), self.max_bytes, self.max_files)
+        return RecordedWorkspace(contents, tuple(sorted(folders)), self.max_bytes, self.max_files, self.path)
 
 
+@looked_up
 class RunFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A run as its file has it. Times are seconds since 1970. `gloveport` is the version that made it."""
 

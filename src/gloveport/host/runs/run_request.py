@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from gloveport.bridge import RunBridge
 from gloveport.bridge.plans import ApprovedPlan, PlanDraft
 from gloveport.errors import ToolError
-from gloveport.host.failures import internal_error, run_failure, with_waiting_place
+from gloveport.host.failures import MAX_IDLE_CPU_SHARE, internal_error, run_failure, with_waiting_place
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import every_engine
 from gloveport.sandbox.history import RunHistory
@@ -94,6 +94,8 @@ class RunRequest:
 
     `packages` are the names of packages that it may import, None for all that its agent may; `supplied` are
     the ids and hashes of those that its process has.
+    `lighter` are the options of the engine that runs the program instead if it suits it: until its program is read.
+    `asked` is a digest of what was asked for, from whoever may ask again under the same id.
     `session` is the name of the session that it uses, and `used_session` the session, once no other run uses it.
     `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along, and
     `added_sources` have the functions that plugins have added.
@@ -123,6 +125,13 @@ class RunRequest:
     added_sources: tuple[FunctionSource, ...] = ()
     packages: frozenset[str] | None = None
     supplied: Mapping[str, str] = field(default_factory=dict)
+    asked: str | None = None
+    lighter: ProcessOptions | None = None
+
+    @property
+    def lighter_subset(self) -> str | None:
+        """The module that says which programs suit the lighter engine; None if there is no choice."""
+        return None if self.lighter is None else every_engine()[self.lighter.engine].subset
 
     @property
     def subset(self) -> str | None:
@@ -145,7 +154,8 @@ class RunRequest:
 
 def closed_outcome(request: RunRequest) -> Outcome:
     """Return the outcome of a run whose port was closed before it began."""
-    return Outcome(request.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+    error = Failure("closed", "GloveportError", "this Gloveport was closed")
+    return Outcome(request.run, "failed", error=error, engine=None if request.lighter else request.options.engine)
 
 
 class RunPort:
@@ -199,6 +209,7 @@ class RunPort:
             calls=calls,
             usage=usage,
             waiting=requests,
+            engine=self._request.options.engine,
         )
 
 
@@ -219,7 +230,7 @@ def outcome_of(request: RunRequest, program: Program, port: RunPort, result: Att
         run=request.run,
         status="completed" if result.error is None else "failed",
         value=result.value,
-        error=None if result.error is None else _failure(program, port, result, calls, seconds),
+        error=None if result.error is None else _failure(request, program, port, result, seconds),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -232,6 +243,7 @@ def outcome_of(request: RunRequest, program: Program, port: RunPort, result: Att
         ),
         warnings=(*warnings, *port.bridge.notes, *result.warnings),
         plan=request.plan.plan if isinstance(request.plan, PlanDraft) else None,
+        engine=request.options.engine,
     )
 
 
@@ -239,17 +251,19 @@ def _log_bytes(logs: Sequence[LogLine]) -> int:
     return sum(len(line.text.encode()) for line in logs)
 
 
-def _failure(
-    program: Program, port: RunPort, result: AttemptResult, calls: Sequence[CallRecord], seconds: float
-) -> Failure:
+def _failure(request: RunRequest, program: Program, port: RunPort, result: AttemptResult, seconds: float) -> Failure:
     found = run_failure(program, result, port.bridge.errors)
     if not result.reported_by_guest:
-        found = with_waiting_place(found, program, calls, result.cpu_seconds / max(seconds, 0.001))
-    return port.bridge.with_hint(found)
+        # On a busy machine, one that computes may get less of its time than one that waits.
+        was_running = result.error is not None and result.error.get("was_running") is True
+        is_idle = not was_running and result.cpu_seconds / max(seconds, 0.001) < MAX_IDLE_CPU_SHARE
+        found = with_waiting_place(found, program, port.bridge.records, is_idle=is_idle)
+    return port.bridge.with_hint(found, has_files=request.session is not None)
 
 
 def _call_result(call: CallRecord) -> str:
     return {
+        "queued": "waits for its turn",
         "ok": "succeeded",
         "failed": "failed",
         "running": "is still running",

@@ -58,6 +58,7 @@ class SnippetCalls:
         *,
         caller: SnippetCaller | None = None,
         held: HeldRun | None = None,
+        packages: frozenset[str] | None = None,
     ) -> None:
         self._runner = runner
         self._bridge = bridge
@@ -65,6 +66,7 @@ class SnippetCalls:
         self._limits = limits
         self._caller = caller
         self._held = held
+        self._packages = packages
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_SNIPPETS if caller is None else 1)
 
     async def call(self, bridge: RunBridge, made: MadeCall, args: dict[str, Any]) -> Any:
@@ -117,6 +119,7 @@ class SnippetCalls:
             request = RunRequest(
                 run, snippet.code, snippet.language, options, False, given, self._limits, {}, None, self._bridge.agent
             )
+            request = replace(request, packages=self._packages)
         return await self._runner.run(replace(request, caller=caller), self._held)
 
     @staticmethod

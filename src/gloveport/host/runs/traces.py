@@ -7,16 +7,20 @@ result and no message: any of these may hold what only the run may see.
 from __future__ import annotations
 
 import time
+from contextvars import Token
 from functools import partial
 
-from opentelemetry import trace
+from opentelemetry import context, trace
 from opentelemetry.trace import Span, StatusCode, Tracer
 
 import gloveport
 from gloveport.errors import CODES
 from gloveport.host.runs.observers import OnEnd
 from gloveport.host.runs.run_request import RunRequest
+from gloveport.policy.egress import TRACE_PARENT
 from gloveport.types import CallRecord, Outcome
+
+_Before = tuple[Token[context.Context], Token[str | None]]
 
 
 class RunTraces:
@@ -37,9 +41,14 @@ class RunTraces:
             "gloveport.language": request.language,
             "gloveport.resumed": request.resumed is not None,
         }
-        return partial(self._ended, request, self._tracer.start_span("gloveport.run", attributes=about))
+        span = self._tracer.start_span("gloveport.run", attributes=about)
+        # The MCP library names a span of its own below the current one in its requests; egress names the run.
+        before = context.attach(trace.set_span_in_context(span)), TRACE_PARENT.set(_parent_of(span))
+        return partial(self._ended, request, span, before)
 
-    def _ended(self, request: RunRequest, span: Span, outcome: Outcome | None) -> None:
+    def _ended(self, request: RunRequest, span: Span, before: _Before, outcome: Outcome | None) -> None:
+        context.detach(before[0])
+        TRACE_PARENT.reset(before[1])
         end = time.time_ns()
         span.set_attribute("gloveport.status", "cancelled" if outcome is None else outcome.status)
         if outcome is not None and span.is_recording():
@@ -64,3 +73,11 @@ class RunTraces:
         if call.status == "failed":
             span.set_status(StatusCode.ERROR)
         span.end(end if call.seconds is None else min(start + round(call.seconds * 1e9), end))
+
+
+def _parent_of(span: Span) -> str | None:
+    """Return a span as the `traceparent` of the requests that its run sends; None for one without an SDK."""
+    about = span.get_span_context()
+    if not about.is_valid:
+        return None
+    return f"00-{about.trace_id:032x}-{about.span_id:016x}-{about.trace_flags:02x}"

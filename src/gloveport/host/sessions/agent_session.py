@@ -84,10 +84,15 @@ class AgentSession:
     def __init__(self, sessions: Sessions, key: SessionKey, on_loop: OnLoop[Any]) -> None:
         self.name = key.name
         self.files = SessionFiles(sessions, key, on_loop)
+        self._held = lambda: on_loop(lambda: sessions.shelf.held(key))
         self._remove = lambda: on_loop(lambda: sessions.remove(key))
 
+    async def exists(self) -> bool:
+        """Return whether something was kept in it."""
+        return await self._held() is not None
+
     async def remove(self) -> None:
-        """Delete the session: its files and its state."""
+        """Delete the session, its files and its state; raise WorkspaceError `not-found`."""
         await self._remove()
 
 
@@ -104,7 +109,7 @@ def _with_file(old: Snapshot, path: str, file: SnapshotFile, quota: WorkspaceQuo
     parts = path.split("/")
     above = {"/".join(parts[:end]) for end in range(1, len(parts))}
     if path in old.folders or above & old.files.keys():
-        raise WorkspaceError(f"{path!r} is a folder, or lies below a file", code="workspace-refused")
+        raise WorkspaceError(f"{path!r} is a folder, or lies below a file", code="path-taken")
     new = replace(old, files={**old.files, path: file}, folders=tuple(sorted({*old.folders, *above})))
     if len(new.files) + len(new.folders) > quota.max_files:
         raise too_many_files(quota)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gloveport.errors import SandboxError, WorkspaceError
-from gloveport.host.sessions.contents import MAX_STATE_BYTES, SessionContents
+from gloveport.host.sessions.contents import EMPTY_STATE, MAX_STATE_BYTES, SessionContents
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.sandbox.run_worker import RunWorker
@@ -56,12 +56,20 @@ class RunSession:
             return result
         await worker.end()
         try:
-            files = await asyncio.to_thread(self._workspace.read)
-            await self._save(replace(self._contents, files=files, state=_checked_state(result.state)))
+            left = replace(self._contents, state=_checked_state(result.state))
+            left, is_new = await asyncio.to_thread(self._left, left, self._workspace)
+            if is_new:
+                await self._save(left)
         except WorkspaceError as error:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             return replace(result, value=None, error=told, reported_by_guest=False)
         return result
+
+    def _left(self, left: SessionContents, workspace: Workspace) -> tuple[SessionContents, bool]:
+        """Return what a run has left, and whether it differs from what it has found. A new session is always kept."""
+        before, left = self._contents, replace(left, files=workspace.read())
+        had_any = before.files.files or before.files.folders or before.state != EMPTY_STATE
+        return left, not had_any or (left.files, left.state) != (before.files, before.state)
 
     def close(self) -> None:
         """Give up the workspace."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
 from gloveport.approvals.desk import ApprovalDesk
-from gloveport.config.sessions import SessionsConfig
+from gloveport.config.settings import Config
 from gloveport.errors import OptionError, WorkspaceError
 from gloveport.host.runs.held_runs import HeldRun
 from gloveport.host.runs.port_store import PortStore
@@ -24,6 +25,9 @@ from gloveport.types import MIB
 MAX_QUEUE_SECONDS = 600.0
 RESUME_SECONDS = 5.0
 POLL_SECONDS = 0.2
+TOLD_AFTER_SECONDS = 1.0
+
+logger = logging.getLogger("gloveport")
 
 
 class Sessions:
@@ -33,10 +37,11 @@ class Sessions:
         self,
         store: PortStore | None,
         desk: ApprovalDesk | None,
-        config: SessionsConfig,
+        settings: Config,
         forgotten: Callable[[str, str], None],
     ) -> None:
-        self.quota = WorkspaceQuota(config.max_mb * MIB, config.max_files)
+        config = settings.governance.sessions
+        self.quota = WorkspaceQuota(config.max_mb * MIB, config.max_files, settings.packages.workspace_mount)
         self.shelf = SessionShelf(store, desk, config)
         self._forgotten = forgotten
         self._users: dict[SessionKey, tuple[asyncio.Lock, int]] = {}
@@ -80,7 +85,8 @@ class Sessions:
             raise busy
         lock = lock or asyncio.Lock()
         self._users[key] = lock, users + 1
-        until = asyncio.get_running_loop().time() + patience
+        began = asyncio.get_running_loop().time()
+        until, is_told = began + patience, False
         try:
             while True:
                 await _acquired(lock, until, busy)
@@ -90,8 +96,12 @@ class Sessions:
                         return
                 finally:
                     lock.release()
-                if asyncio.get_running_loop().time() >= until:
+                now = asyncio.get_running_loop().time()
+                if now >= until:
                     raise busy
+                if not is_told and now >= began + TOLD_AFTER_SECONDS:
+                    is_told = True
+                    logger.warning("%s: waiting for it, for up to %d s", busy.message, patience)
                 await asyncio.sleep(POLL_SECONDS)  # without the lock: a run that waited for a person goes on first
         finally:
             lock, users = self._users[key]
@@ -100,19 +110,25 @@ class Sessions:
             else:
                 self._users[key] = lock, users - 1
 
-    async def change(self, key: SessionKey, change: Callable[[], Awaitable[bool | None]]) -> None:
-        """Make a change of a session, when no run uses it."""
+    async def change(self, key: SessionKey, change: Callable[[], Awaitable[bool | None]]) -> bool:
+        """Make a change of a session, when no run uses it. Return whether there is one."""
+        is_there = False
 
         async def take() -> TakenSession | None:
-            return TakenSession(key.agent, key.name, "", 0, "") if await change() is not False else None
+            nonlocal is_there
+            done = await change()
+            is_there = bool(done)
+            return None if done is False else TakenSession(key.agent, key.name, "", 0, "")
 
         async with self._alone(key, take, patience=MAX_QUEUE_SECONDS):
-            pass
+            return is_there
 
     async def remove(self, key: SessionKey) -> None:
-        """Delete a session, when no run uses it."""
-        await self.change(key, partial(self.shelf.remove, key))
+        """Delete a session, when no run uses it; raise WorkspaceError `not-found`."""
+        is_there = await self.change(key, partial(self.shelf.remove, key))
         self._forgotten(key.agent, key.name)
+        if not is_there:
+            raise WorkspaceError(f"there is no session {key.name} of the agent {key.agent}", code="not-found")
 
     async def close(self) -> None:
         """Close what keeps the sessions."""

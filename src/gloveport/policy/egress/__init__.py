@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gloveport.policy.egress.values import Reach, Reply, Request
+from gloveport.policy.egress.values import TRACE_PARENT, Reach, Reply, Request
 
 if TYPE_CHECKING:
     from gloveport.policy.egress.client import Egress
 
-__all__ = ["Egress", "Reach", "Reply", "Request"]
+__all__ = ["TRACE_PARENT", "Egress", "Reach", "Reply", "Request"]
 
 
 def __getattr__(name: str) -> Any:

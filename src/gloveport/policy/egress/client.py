@@ -22,7 +22,7 @@ from gloveport.policy.egress.inject import check_origins, inject_headers, inject
 from gloveport.policy.egress.network_errors import FAILURES, explain
 from gloveport.policy.egress.response import StreamedResponse
 from gloveport.policy.egress.transport import Transport
-from gloveport.policy.egress.values import Attach, Hop, Reach, Renew, Reply, Request
+from gloveport.policy.egress.values import TRACE_PARENT, Attach, Hop, Reach, Renew, Reply, Request
 from gloveport.policy.egress.websocket import WebSocket, shake_hands
 from gloveport.policy.redaction import Redaction
 from gloveport.urls import Url
@@ -31,7 +31,7 @@ _FOLLOWED = frozenset({"GET", "HEAD"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 _MAX_CONNECTIONS = 128  # as many as a run makes calls at once by default: none waits here while its own time runs
 _MAX_IDLE_CONNECTIONS = 8
-_IDLE_SECONDS = 15
+_IDLE_SECONDS = 4  # many servers close after five: a request must not meet that, because a write is not sent twice
 LARGE_REPLY_BYTES = 4 * 1024 * 1024
 _MAX_LARGE_REPLIES = 4
 
@@ -168,6 +168,8 @@ class Egress:
         renew: Renew | None,
     ) -> Reply:
         carried = headers.check(request.method, request.headers)
+        if (parent := TRACE_PARENT.get()) is not None and not any(name.lower() == b"traceparent" for name, _ in carried):
+            carried.append((b"traceparent", parent.encode()))
         for _ in range(reach.max_redirects + 1):
             hop = Hop(request.method, url, carried, request.body)
             incoming, attachments = await self.open_renewed(hop, reach, attachments, redaction, renew)

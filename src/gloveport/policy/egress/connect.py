@@ -12,6 +12,7 @@ import httpcore2
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress.addresses import refusal
+from gloveport.policy.egress.stream import TcpStream
 
 PRIVATE_HINT = "ask the user whether this source may reach private addresses"
 PRIVATE_SETTING = (
@@ -20,6 +21,7 @@ PRIVATE_SETTING = (
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Connect = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
+connect: Connect = TcpStream.connect
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -50,12 +52,6 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
                 return await self._connect(addresses[-1], port, timeout)
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
-
-
-async def connect(address: str, port: int, seconds: float | None) -> httpcore2.AsyncNetworkStream:
-    """Return a connection to an IP address. A host name is not accepted."""
-    backend: Any = httpcore2.AnyIOBackend()  # its type is a union with a placeholder for when anyio is missing
-    return await backend.connect_tcp(address, port, seconds)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from gloveport.policy.credentials import Attachment
@@ -13,6 +14,10 @@ Attach = Callable[[], Awaitable[Sequence[Attachment]]]
 
 Renew = Callable[[Sequence[Attachment]], Awaitable[Sequence[Attachment]]]
 """Returns other attachments in place of those that a service refused; none when there are no others."""
+
+
+TRACE_PARENT: ContextVar[str | None] = ContextVar("gloveport.trace_parent", default=None)
+"""The W3C `traceparent` of the run that sends requests. It is set only where traces are wanted."""
 
 
 @dataclass(frozen=True, slots=True)

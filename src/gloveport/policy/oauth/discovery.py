@@ -10,7 +10,7 @@ import msgspec
 
 from gloveport import urls
 from gloveport.errors import ToolError
-from gloveport.policy.egress import Reach, Request
+from gloveport.policy.egress import Reach, Reply, Request
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Egress
@@ -63,14 +63,16 @@ async def discover(
 
     `probe` is the request that the service refuses without a token, and whose refusal may name its metadata: by default
     a GET. Raise ToolError `auth-required` when there is none, or when its metadata are for somebody else.
+    Tokens are asked for a resource that the service names, and for every MCP server: to a server that knows no resource
+    indicators, or not this one, another service's would be an error.
     """
     reach = Reach(
         allow_private=allow_private, total_seconds=METADATA_SECONDS, max_bytes=MAX_METADATA_BYTES, max_redirects=0
     )
     at = urls.parse(resource_url)
-    resource, scopes = f"{at.origin}{at.path}", ()
+    resource, scopes = f"{at.origin}{at.path}" if probe else "", ()
     if not issuer:
-        found = await _protected_resource(egress, at, reach, probe or Request("GET", f"{at.origin}{at.path}"))
+        found = await _protected_resource(egress, at, reach, probe or Request("GET", f"{at.origin}{at.path}", follow=False))
         if found is not None:
             resource, issuer, scopes = found
     metadata = await server_metadata(egress, issuer or at.origin, reach)
@@ -88,6 +90,12 @@ def declared_server(authorization_url: str, token_url: str) -> AuthorizationServ
     token = safe_url(token_url, "the token URL of the definition")
     page = safe_url(authorization_url, "the authorization URL of the definition") if authorization_url else ""
     return AuthorizationServer(urls.parse(token).origin, token, page)
+
+
+def declared_issuer(discovery_url: str) -> str:
+    """Return the issuer whose description a definition names (OpenID Connect), for `discover`, which checks it."""
+    url = safe_url(discovery_url, "the OpenID Connect URL of the definition")
+    return url.removesuffix("/.well-known/openid-configuration")
 
 
 def safe_url(text: Any, what: str) -> str:
@@ -115,8 +123,8 @@ async def _protected_resource(
     own = Reach(frozenset({at.origin}), reach.allow_private, True, 10, reach.total_seconds, reach.max_bytes, 0)
     path = "" if at.path == "/" else at.path
     places = [f"{at.origin}/.well-known/oauth-protected-resource{each}" for each in dict.fromkeys((path, ""))]
-    reply = await egress.send(probe, own)
-    challenge = reply.headers.get("www-authenticate", "")
+    reply = await _answer(egress, probe, own)
+    challenge = reply.headers.get("www-authenticate", "") if reply else ""
     if challenged := _CHALLENGE.search(challenge):
         # Another origin could name its own authorization server: egress refuses to ask it.
         places.insert(0, safe_url(challenged[1], "the URL of the resource's metadata"))
@@ -160,14 +168,24 @@ async def server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[str
 
 async def fetch_document(egress: Egress, url: str, reach: Reach) -> dict[str, Any] | None:
     """Return the JSON object at a URL; None when there is none."""
-    reply = await egress.send(Request("GET", url, (("accept", "application/json"),)), reach)
-    if reply.status != 200:
+    reply = await _answer(egress, Request("GET", url, (("accept", "application/json"),), follow=False), reach)
+    if reply is None or reply.status != 200:
         return None
     try:
         found = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+async def _answer(egress: Egress, request: Request, reach: Reach) -> Reply | None:
+    """Return a reply, or None for one too large. Many services answer to every path with a page, or redirect to one."""
+    try:
+        return await egress.send(request, reach)
+    except ToolError as error:
+        if error.code != "reply-too-large":
+            raise
+        return None
 
 
 def _server(metadata: dict[str, Any], issuer: str, resource: str, scopes: tuple[str, ...]) -> AuthorizationServer:

@@ -142,8 +142,6 @@ def _arguments(call: ast.Call, text: CodeText) -> CallArguments | None:
         return None
     positional = [PythonValue(node, text) for node in call.args]
     if call.keywords:
-        if any(value.kind in {"object", None} for value in positional[:1]):
-            return None
         named = {word.arg or "": (KeywordName(word, text), PythonValue(word.value, text)) for word in call.keywords}
         return CallArguments(positional, named=named)
     single = call.args[0] if len(call.args) == 1 else None

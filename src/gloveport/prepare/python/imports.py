@@ -8,13 +8,16 @@ import sys
 from typing import NamedTuple
 
 from gloveport.prepare.python.parser import LineIndex
-from gloveport.suggestions import near, question
+from gloveport.suggestions import distance, fold, near, question
 from gloveport.types import ModuleImport
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
 _NETWORK = "there is no network: call a tool (`tools.search` finds one)"
-_HTTP = "use `await fetch(url)` or `urllib.request`, where the user has allowed the address, or call a tool"
+_HTTP = (
+    "use `(await fetch(url)).text()` or `urllib.request`, where the user has allowed the address, "
+    "or call a tool (`tools.search` finds one)"
+)
 _SOCKETS = "WebSockets and raw sockets are refused: use `await fetch(url)` or `urllib.request`, or call a tool"
 _DATA = "use the standard library (`statistics`, `math`, `csv`, `collections`, `itertools`)"
 _OUTPUT = "return the data, or send it to the user with `emit(value)`"
@@ -46,6 +49,8 @@ _TABLE = [
     ("regex", "use `re`"),
 ]
 HINTS = {name: hint for names, hint in _TABLE for name in names.split()}
+# Packages that could be approved, but not work: they open sockets.
+_OPENS_SOCKETS = frozenset(name for name, hint in HINTS.items() if hint in (_HTTP, _SOCKETS))
 _NEVER = frozenset({"tools", "codemode", "executor", "gloveport", "urllib2", "urlparse"})
 _OLD = frozenset({"StringIO", "cStringIO", "cPickle", "Queue", "ConfigParser"})
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?")
@@ -58,6 +63,14 @@ websocket:websocket-client yaml:pyyaml zmq:pyzmq
 """
 DISTRIBUTIONS = {module: name for module, _, name in (pair.partition(":") for pair in _DISTRIBUTIONS.split())}
 """The packages whose modules have other names than they."""
+_POPULAR = """
+babel bcrypt cachetools chardet dash duckdb emoji faker feedparser fire folium funcy geopy glom holidays humanize icalendar
+inflect inflection jellyfish jinja2 jmespath jsonpath jsonschema lark mistune more_itertools moto nltk openpyxl passlib
+peewee phonenumbers pint pycountry pypdf pyparsing qrcode rapidfuzz rope shapely six spacy textdistance thefuzz toolz tree
+typer unidecode vobject wcwidth xlrd xlsxwriter xmltodict
+"""
+PACKAGED = HINTS.keys() | DISTRIBUTIONS.keys() | set(_POPULAR.split())
+"""Modules of packages that agents like: none of them is the misspelt name of another module."""
 
 
 class PythonImportRefusal(NamedTuple):
@@ -129,23 +142,35 @@ def _explained(name: str, packages: frozenset[str] | None) -> tuple[str, str, st
     """Return what is wrong with an import, what to do instead, and the package that a person could approve."""
     module = name.partition(".")[0]
     message = f"import of `{_short(name)}` is refused: no package of that name is approved for this run"
-    if module in _NEVER | _OLD:
+    if module in _NEVER | _OLD or (module in _OPENS_SOCKETS and packages is not None):
         return message, HINTS[module], None
-    meant = None if module in HINTS or module in DISTRIBUTIONS else _misspelt(module, packages or frozenset())
-    if meant:
+    meant = None if module in PACKAGED else _misspelt(module, packages or frozenset())
+    package = None if packages is None else _package_of(module)
+    if meant is not None and meant in AVAILABLE | (packages or frozenset()):
         message = f"import of `{_short(name)}` is refused: there is no such module; {question([meant])}"
-        return message, f"write `import {meant}`", None
-    instead = HINTS.get(module, "use the standard library and `tools.*`")
+        if package is None or distance(fold(module), fold(meant), 1) <= 1:  # a package of that name may be a trap
+            return message, f"write `import {meant}`", None
+        return message, f"write `import {meant}`, or ask the user to approve {package}", package
+    instead = HINTS.get(meant or module, "use the standard library and `tools.*`")
     if packages is None:
         return f"import of `{_short(name)}` is refused: this engine has no packages", instead, None
-    distribution = DISTRIBUTIONS.get(module, module.replace("_", "-").lower())
-    package = f"pypi:{distribution}" if _NAME.fullmatch(distribution) else None
+    if meant is not None:
+        return (
+            message,
+            f"{question([meant])} Ask the user to approve {_package_of(meant)}, or {instead}",
+            _package_of(meant),
+        )
     return message, f"ask the user to approve {package}, or {instead}" if package else instead, package
 
 
-def _misspelt(package: str, packages: frozenset[str]) -> str | None:
-    public = [name for name in (*sys.stdlib_module_names, *packages) if not name.startswith("_")]
-    close = near(package, public, limit=1) if 2 < len(package) <= 40 else ()
+def _package_of(module: str) -> str | None:
+    distribution = DISTRIBUTIONS.get(module, module.replace("_", "-").lower())
+    return f"pypi:{distribution}" if _NAME.fullmatch(distribution) else None
+
+
+def _misspelt(module: str, packages: frozenset[str]) -> str | None:
+    public = [name for name in {*sys.stdlib_module_names, *packages, *PACKAGED} if not name.startswith("_")]
+    close = near(module, public, limit=1) if 2 < len(module) <= 40 else ()
     return close[0] if close else None
 
 

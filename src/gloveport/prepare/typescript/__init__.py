@@ -12,6 +12,7 @@
     entry           turns the form that the agent chose into a module
     erasure         blanks the types
     tool_access     whether the program can reach tools
+    workload        whether the program computes little
     calls           the tool calls that can be read off the text
     findings        what a person should look at before they approve a call
 
@@ -32,35 +33,42 @@ from gloveport.prepare.typescript.functions import refuse_stray_await
 from gloveport.prepare.typescript.imports import take_imports
 from gloveport.prepare.typescript.source_text import LooseObjectError, SourceText, read
 from gloveport.prepare.typescript.tool_access import tool_access
+from gloveport.prepare.typescript.workload import MARKS
 from gloveport.types import Importable, Language, Program, ToolAccess
 
 NOTHING = Importable()
-META = 'Object({url:"file:///workspace/program.ts",filename:"/workspace/program.ts",dirname:"/workspace",main:true})'
+META = 'Object({url:"file://%s/program.ts",filename:"%s/program.ts",dirname:"%s",main:true})'
 """The replacement of `import.meta`, whose URL is random. It starts with a name, so that no line before can call it."""
 
 
 def prepare_typescript(
-    source: str, language: Language, subset: ScriptSubset | None = None, importable: Importable = NOTHING
+    source: str,
+    language: Language,
+    subset: ScriptSubset | None = None,
+    importable: Importable = NOTHING,
+    lighter: ScriptSubset | None = None,
 ) -> Program:
     """Return the program of a text: find it, refuse what can't run, and turn it into a module."""
     try:
-        return _prepare(source, language, subset, importable)
+        return _prepare(source, language, subset, importable, lighter)
     except LooseObjectError as loose:
         text, inner = rewrite(source, [Edit(loose.start, loose.start, ";("), Edit(loose.end, loose.end, ")")])
         try:
-            program = _prepare(text, language, subset, importable)
+            program = _prepare(text, language, subset, importable, lighter)
         except (ProgramError, LooseObjectError):
             raise loose.error from None
         return replace(program, source=source, spans=compose_spans(program.spans, inner))
 
 
-def _prepare(source: str, language: Language, subset: ScriptSubset | None, importable: Importable) -> Program:
-    source_text = read(source)
+def _prepare(
+    source: str, language: Language, subset: ScriptSubset | None, importable: Importable, lighter: ScriptSubset | None
+) -> Program:
+    source_text = read(source) if lighter is None else read(source, MARKS)
     refuse_stray_await(source_text)
     imports = take_imports(source_text, importable)
     for node in source_text.found.of("meta_property"):
         if source_text.parsed.shape.startswith("import", node.start_byte):
-            source_text.edits.append(Edit(node.start_byte, node.end_byte, META))
+            source_text.edits.append(Edit(node.start_byte, node.end_byte, META.replace("%s", importable.beside)))
     for node in top_level(source_text, "ambient_declaration"):
         source_text.blank(node.start_byte, node.end_byte)
     entry = shape_entry(source_text)
@@ -69,6 +77,7 @@ def _prepare(source: str, language: Language, subset: ScriptSubset | None, impor
     code, spans = rewrite(source, source_text.edits)
     dialect = "javascript" if source_text.found.plain else "typescript"
     erased = None if source_text.found.plain else _erased(source_text, entry, required=subset is not None)
+    runs_as_it_is = source_text.found.plain or erased is not None
     # A module may call tools, too.
     access = ToolAccess() if imports.modules else tool_access(source_text, entry)
     return Program(
@@ -82,6 +91,7 @@ def _prepare(source: str, language: Language, subset: ScriptSubset | None, impor
         tool_access=access,
         imports=imports.modules,
         imported_names=imports.names,
+        is_light=lighter is not None and runs_as_it_is and not imports.modules and lighter.suits(source_text),
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gloveport.prepare.typescript.source_text import SourceText
 
 CODE = "engine-lacks"
-HINT = 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
+HINT = "the engine `deno` has it; where you can name no engine, do without it"
 
 WORDS = frozenset({"readonly", "abstract", "declare", "override"})
 MARKED = frozenset({"?", "!"})

@@ -16,7 +16,7 @@ from gloveport.types import Importable, ImportKind, ModuleImport
 
 MAX_SPECIFIER_CHARS = 300
 
-_FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
+_FILES = "there is no file system, only the files of a session; get data through `tools.*` or pass it as `input`"
 _HTTP = "use `fetch`, where the user has allowed the address, or call a tool (`tools.search` finds one)"
 _SOCKETS = "raw sockets, WebSockets and custom DNS are refused: use `fetch`, or call a tool"
 _PROCESS = "programs can't start processes; call a tool (`tools.search` finds one)"
@@ -158,7 +158,7 @@ def _unknown(specifier: str, package: str, inner: str, importable: Importable) -
     else:
         hint = f"{_ASK}, or {hint}"
     usable = asked in importable.packages or asked in importable.builtins
-    message = f"import of `{_short(specifier)}` is refused: the package is not approved"
+    message = f"import of `{_short(specifier)}` is refused: no package of that name is approved for this run"
     return ImportRefusal(message, question(close) if usable else hint, None if usable else f"npm:{asked}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,7 +14,7 @@ from gloveport.prepare.diagnostics import LINE_END, program_error
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.typescript.lexer import in_literal, last_braces
 from gloveport.prepare.typescript.parser import Parsed, ScriptTooDeepError, parse, shape_of
-from gloveport.prepare.typescript.survey import VARIABLES, NestedTooDeeplyError, ScriptSurvey, literals, survey
+from gloveport.prepare.typescript.survey import MARKS, VARIABLES, NestedTooDeeplyError, ScriptSurvey, literals, survey
 from gloveport.prepare.typescript.syntax_errors import explain, unterminated_string
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ class SourceText:
         raise error
 
 
-def read(source: str) -> SourceText:
+def read(source: str, marks: Mapping[int, int] = MARKS) -> SourceText:
     """Return the source text of a program, bare or fenced; raise the diagnostic of its likeliest reading otherwise."""
     try:
         parsed, outside = _find_program(source)
         if _is_broken(parsed):
             raise _explained(source, parsed)
-        found = survey(parsed.root)
+        found = survey(parsed.root, marks)
     except (ScriptTooDeepError, NestedTooDeeplyError) as error:
         hint = "split it into steps; keep large data in variables, or pass it as `input`"
         raise program_error(source, error.offset, "the program is nested too deeply", hint=hint) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -153,11 +153,12 @@ _FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS, _IDENTIFIERS = 1, 2, 4, 8, 16, 3
 _STATEMENTS = ("_statement", "_declaration")
 
 
-def _marks() -> dict[int, int]:
+def marks(more: frozenset[str] = frozenset()) -> dict[int, int]:
+    """Return what the survey does about each kind of node. It also collects the nodes of `more` kinds."""
     every = frozenset(kind_names())
     wanted = {
         _FOREIGN: kind_ids(every - set(_PLAIN_JAVASCRIPT.split())),
-        _COLLECT: kind_ids(_COLLECTED),
+        _COLLECT: kind_ids(_COLLECTED | more),
         _IMPORTS: frozenset({_IMPORT_ID}),
         _ERASABLE: kind_ids(ERASABLE),
         _ENDS: kind_ids(frozenset(kind for kind in every if kind.endswith(_STATEMENTS)) | {"public_field_definition"}),
@@ -168,7 +169,7 @@ def _marks() -> dict[int, int]:
     }
 
 
-_MARKS = _marks()
+MARKS = marks()
 _LITERAL_IDS = kind_ids(frozenset({"comment", "template_string"}))
 
 
@@ -196,7 +197,7 @@ class ScriptSurvey:
         return [node for kind in kinds for node in self.nodes.get(kind, ())]
 
 
-def survey(root: Node) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
+def survey(root: Node, marks_of: Mapping[int, int] = MARKS) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
     """Return the survey of a tree; raise `NestedTooDeeplyError` for one that is too deep."""
     result = ScriptSurvey()
     nodes, erasable, ends, identifiers = result.nodes, result.erasable, result.ends, result.identifiers
@@ -206,7 +207,7 @@ def survey(root: Node) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
     while True:
         node = cursor.node
         assert node
-        marks = _MARKS.get(node.kind_id, _FOREIGN)
+        marks = marks_of.get(node.kind_id, _FOREIGN)
         if marks:
             seen |= marks
             if marks & _COLLECT:

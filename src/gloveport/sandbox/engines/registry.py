@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -25,6 +25,9 @@ ENGINES: ExtensionPoint[Engine] = ExtensionPoint("engine", {**LOCAL_ENGINES, **R
 _OF_PLUGINS: dict[str, Engine] = {}  # so that the record of a run can be read whose port has such an engine
 REMOTE = "remote"
 """Stands for the first engine of a language, at the sandbox host."""
+AUTO = "auto"
+"""Stands for the engine of a language that suits the program: see `lighter_engine`."""
+_LIGHTER = {"deno": "quickjs"}
 
 
 def add_engine(engine: Engine) -> None:
@@ -44,14 +47,20 @@ def engine_names(language: Language, engines: Mapping[str, Engine] = ENGINES) ->
 
 def preferred_engines(names: object, engines: Mapping[str, Engine] = ENGINES) -> dict[Language, str]:
     """Return the engine to use for each language that `names` has one for. Raise OptionError for an unknown name."""
-    known = (*engines, REMOTE)
+    known = (*engines, REMOTE, AUTO)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name in known for name in names):
         raise OptionError(f"engines must be a list of {', '.join(sorted(known))}, not {names!r}")
     preferred: dict[Language, str] = {}
     for name in names:
-        for language in LANGUAGES if name == REMOTE else engines[name].languages:
-            preferred.setdefault(language, _named(name, language))
+        for language in _languages(name, engines):
+            preferred.setdefault(language, name if name == AUTO else _named(name, language))
     return preferred
+
+
+def _languages(name: str, engines: Mapping[str, Engine]) -> Sequence[Language]:
+    if name == AUTO:
+        return tuple(language for language in LANGUAGES if lighter_engine(default_engine(language)))
+    return LANGUAGES if name == REMOTE else engines[name].languages
 
 
 def _named(name: str, language: Language) -> str:
@@ -63,13 +72,14 @@ def process_options(
     language: Language, named: str | None, wanted: ProcessOptions, engines: Mapping[str, Engine] = ENGINES
 ) -> ProcessOptions:
     """Return the options of the process for a program. Raise OptionError when the named engine can't run its language."""
-    name = _named(named, language) if named else default_engine(language)
+    name = default_engine(language) if not named or named == AUTO else _named(named, language)
     if not isinstance(name, str) or name not in engines:
-        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted((*engines, REMOTE)))}")
+        known = ", ".join(sorted((*engines, REMOTE, AUTO)))
+        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {known}")
     if language not in engines[name].languages:
         others = " or ".join(engine_names(language, engines))
         raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
-    found = engines[name].process_options(replace(wanted, engine=name))
+    found = engines[name].process_options(wanted if wanted.engine == name else replace(wanted, engine=name))
     if wanted.workspace is not None and found.workspace is None:
         raise OptionError(
             f"the engine {name} keeps no files", hint="a session needs the engine deno or cpython, on this machine"
@@ -82,6 +92,13 @@ def default_engine(language: Language) -> str:
     """Return the engine that runs a language here when a run names none: the first that is installed, else the first."""
     names = engine_names(language)
     return next((name for name in names if _is_installed(ENGINES[name])), names[0])
+
+
+@cache
+def lighter_engine(name: str) -> str | None:
+    """Return the engine that runs some programs of an engine at a lower cost, if it is installed."""
+    lighter = _LIGHTER.get(name)
+    return lighter if lighter is not None and _is_installed(ENGINES[lighter]) else None
 
 
 def _is_installed(engine: Engine) -> bool:
@@ -105,7 +122,7 @@ async def is_held(pool: Pool[RunWorker]) -> bool:
 class EngineStatus:
     """An engine on this machine: its version, the strength of its jail, or the problem why it can't be used.
 
-    `chosen` are the languages that it runs here when a run names no engine.
+    `chosen` are the languages that it runs here when a run names no engine, and `fix` is what to do about the problem.
     """
 
     name: str
@@ -115,6 +132,7 @@ class EngineStatus:
     problem: str | None
     abilities: tuple[Capability, ...]
     chosen: tuple[Language, ...] = ()
+    fix: str | None = None
 
     @property
     def available(self) -> bool:
@@ -125,7 +143,7 @@ class EngineStatus:
 async def try_engines(
     hosted: Iterable[Engine] = (), preferred: Mapping[Language, str] | None = None
 ) -> tuple[EngineStatus, ...]:
-    """Start every engine of this machine once, and ask for the given ones of a sandbox host; return what came of it.
+    """Start every engine of this machine once, and the given ones of plugins and of a sandbox host; return what came of it.
 
     `preferred` are the engines that the settings choose, whether they can be used or not.
     """
@@ -133,23 +151,26 @@ async def try_engines(
     tried += await asyncio.gather(*map(_try, hosted))
     usable = {engine.name for engine in tried if engine.available}
     named: Mapping[Language, str] = preferred or {}
-    chosen = {
-        language: named.get(language) or next((name for name in engine_names(language) if name in usable), None)
-        for language in LANGUAGES
-    }
+
+    def chosen(language: Language) -> tuple[str | None, ...]:
+        if (name := named.get(language, AUTO)) != AUTO:
+            return (name,)
+        first = next((name for name in engine_names(language) if name in usable), None)
+        return (first, lighter_engine(first)) if first and language in named else (first,)
+
     return tuple(
-        replace(engine, chosen=tuple(language for language in engine.languages if chosen[language] == engine.name))
+        replace(engine, chosen=tuple(language for language in engine.languages if engine.name in chosen(language)))
         for engine in tried
     )
 
 
 async def _try(engine: Engine) -> EngineStatus:
     version = installed_version(engine.distribution) if engine.distribution else engine.version()
-    problem, strength = None, None
+    problem, strength, fix = None, None, None
     try:
         launcher = engine.launch(ProcessOptions(engine.name)).launcher("kernel")
         strength = (await launcher.start()).strength
         await launcher.close()
     except GloveportError as error:
-        problem = error.message
-    return EngineStatus(engine.name, version, engine.languages, strength, problem, engine.capabilities)
+        problem, fix = error.message, error.hint
+    return EngineStatus(engine.name, version, engine.languages, strength, problem, engine.capabilities, fix=fix)

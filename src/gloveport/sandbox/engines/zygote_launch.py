@@ -12,6 +12,7 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.launcher import Launch
+from gloveport.types import MIB
 
 GUEST_FOLDER = "/guest"
 ZYGOTE_FOLDER = "/zygote"
@@ -19,14 +20,15 @@ PACKAGE = "gloveport_guest"
 
 # The parts of -I except -E, which would ignore the hash seed. The environment holds nothing else.
 FLAGS = ("-S", "-s", "-P", "-B")
-ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC"}
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jail.zygote import main; main(sys.argv[2])"
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LD_BIND_NOW": "1"}
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jail.zygote import main; main(*sys.argv[2:4])"
 
 _JAIL = Path(__file__).parents[1] / "jail"
 _ZYGOTE_MODULES = (
     "zygote",
     "channel",
     "confinement",
+    "heap",
     "landlock",
     "limits",
     "namespaces",
@@ -47,8 +49,12 @@ def zygote_launch(
     *,
     own_code: bool = False,
     workspace: WorkspaceQuota | None = None,
+    heap_mb: int = 0,
 ) -> Launch:
-    """Return how to start a zygote of this Python with a guest package and other files in its root."""
+    """Return how to start a zygote of this Python with a guest package and other files in its root.
+
+    `heap_mb` of the package's objects are kept together, so that they fit into large pages.
+    """
     program, library = find_python()
     inside = f"/usr/{sys.platlibdir}/{os.path.basename(library)}"
     python = {inside: Folder(library, tuple(_modules(library)))}
@@ -56,7 +62,7 @@ def zygote_launch(
         python[f"{inside}/lib-dynload"] = Folder(dynamic, tuple(_extensions(dynamic)))
     return Launch(
         executable=program,
-        argv=("python", *FLAGS, "-c", _BOOT, ZYGOTE_FOLDER, GUEST_FOLDER),
+        argv=("python", *FLAGS, "-c", _BOOT, ZYGOTE_FOLDER, GUEST_FOLDER, "unpacked" if own_code else str(heap_mb * MIB)),
         env={**ENVIRONMENT, **env},
         files={**_zygote_files(), **files},
         folders={**python, **folders},

@@ -20,4 +20,5 @@ and limits (channel, filesystem, limits, strength).
                            syscalls        system call numbers, and `call` for those that Python lacks
                            channel         messages with descriptors over a UNIX socket
     zygote                 zygote          forks guests; each fork confines itself and runs the guest package
+                           heap            packs the zygote's memory, so that a guest copies few of its pages
 """

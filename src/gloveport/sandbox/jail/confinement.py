@@ -20,8 +20,9 @@ from gloveport.sandbox.jail import channel, landlock, limits, namespaces, privil
 from gloveport.sandbox.jail.syscalls import MACHINE
 from gloveport.sandbox.jail.workspace import WorkspaceQuota, mount_workspace
 
-Step = tuple[str, Callable[[], None]]
-_WORKSPACE_MADE = b"workspace"
+Step = tuple[str, Callable[[], object]]
+WORKSPACE_MADE = b"workspace"
+TOO_LATE = "the guest did not start in time"
 
 
 class StartedGuest(NamedTuple):
@@ -75,13 +76,13 @@ class Confinement:
         steps: list[Step] = [
             ("session", os.setsid),
             ("workspace", lambda: own_rulesets.extend(self._make_workspace(sync))),
-            ("namespaces", lambda: namespaces.enter_guest_namespaces(self.proc, network)),
-            ("limits", lambda: limits.set_limits(self.proc, wanted)),
+            *(("namespaces", step) for step in namespaces.guest_namespace_steps(self.proc, network)),
+            ("limits", limits.prepare_limits(self.proc, wanted)),
             ("identity", privileges.leave_root),
-            ("privileges", privileges.set_no_new_privileges),
-            ("landlock", lambda: self._restrict_files(*own_rulesets)),
-            ("privileges", privileges.drop_capabilities),
-            ("privileges", privileges.die_with_parent),
+            ("privileges", privileges.prepare_no_new_privileges()),
+            ("landlock", self._prepare_ruleset(own_rulesets)),
+            ("privileges", privileges.prepare_to_drop_capabilities()),
+            ("privileges", privileges.prepare_to_die_with_parent()),
         ]
         return [(layer, step) for layer, step in steps if layer not in OPTIONAL_LAYERS or layer in self.holds]
 
@@ -94,7 +95,7 @@ class Confinement:
         made = mount_workspace(self.workspace)
         if sync is not None:
             with socket.socket(fileno=os.dup(sync)) as parent:
-                socket.send_fds(parent, [_WORKSPACE_MADE], [made])
+                socket.send_fds(parent, [WORKSPACE_MADE], [made])
         rulesets = [landlock.make_ruleset([*self.files, (made, landlock.CHANGE)])] if "landlock" in self.holds else []
         for fd in (made, *(fd for fd, _ in self.files)):  # more than a guest may have
             os.close(fd)
@@ -105,22 +106,28 @@ class Confinement:
         if self.workspace is None:
             return None
         word, fds = channel.receive_bytes(sync)
-        if word != _WORKSPACE_MADE or len(fds) != 1:
+        if word != WORKSPACE_MADE or len(fds) != 1:
             raise SpawnError(failure_text(word) or "the guest died before it had a workspace")
         return fds[0]
 
-    def _restrict_files(self, own: int | None = None) -> None:
-        ruleset = self.ruleset if own is None else own
-        if ruleset is not None:
-            landlock.restrict(ruleset)
-            return
+    def _prepare_ruleset(self, own: list[int]) -> Callable[[], object]:
+        """Return a function that applies the ruleset: the guest's own if it will have one, or the one of all guests."""
+        if self.ruleset is not None:
+            return landlock.prepare_to_restrict(self.ruleset)
+
+        def restrict() -> None:
+            landlock.prepare_to_restrict(own[0] if own else self._own_ruleset())()
+
+        return restrict
+
+    def _own_ruleset(self) -> int:
         # From the host's /proc: the C library reads it to find the extent of the main thread's stack.
         own_map = os.open(f"{os.getpid()}/maps", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
-        landlock.restrict(landlock.make_ruleset([*self.files, (own_map, landlock.READ)]))
+        return landlock.make_ruleset([*self.files, (own_map, landlock.READ)])
 
     def restrict_calls(self) -> None:
         """Apply the allow-list of system calls to this process."""
-        self.calls.install()
+        self.calls.prepare()()
 
 
 def make_exec_watch() -> seccomp.SeccompProgram:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from gloveport.sandbox.jail import elf, landlock, namespaces
 from gloveport.sandbox.jail.namespaces import NEWNS
 from gloveport.sandbox.jail.syscalls import call
-from gloveport.sandbox.jail.workspace import WORKSPACE, WorkspaceQuota
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 
 _RANDOM = "/dev/urandom"  # V8 seeds its address randomisation from it; without it, from the clock
 _LOADER_CACHE = "/etc/ld.so.cache"
@@ -82,7 +82,7 @@ class RootLayout:
     devices: Mapping[str, str]
     files: Mapping[str, bytes]
     folders: Mapping[str, Mapping[str, str]]
-    has_workspace: bool = False
+    workspace: str | None = None  # the path
     loader_cache: bool = False  # the host's loader finds some of `binds` only through its cache
 
 
@@ -120,9 +120,8 @@ def plan_root(spec: LaunchSpec) -> RootLayout:
     if needs.interpreter:
         binds[needs.interpreter] = needs.interpreter
     devices = {_RANDOM: _RANDOM} if os.path.exists(_RANDOM) else {}
-    return RootLayout(
-        engine, needs.interpreter, binds, devices, spec.files, folders, spec.workspace is not None, needs.from_cache
-    )
+    workspace = None if spec.workspace is None else spec.workspace.path
+    return RootLayout(engine, needs.interpreter, binds, devices, spec.files, folders, workspace, needs.from_cache)
 
 
 def leave_host(layout: RootLayout, proc: int) -> None:
@@ -224,8 +223,8 @@ def change_root(layout: RootLayout, sources: Mapping[str, int]) -> None:
     os.chdir(new_root)
     for path, content in layout.files.items():
         _write_file(path, content)
-    if layout.has_workspace:
-        os.mkdir(f".{WORKSPACE}", 0o755)
+    if layout.workspace is not None:
+        os.makedirs(f".{layout.workspace}", 0o755)
     for path, fd in sources.items():
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             os.makedirs(f".{path}", mode=0o755, exist_ok=True)

@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from errno import ENOSYS, EOPNOTSUPP, EPERM
@@ -27,6 +28,7 @@ from typing import Any
 from gloveport.sandbox.jail import channel, filesystem, landlock, limits, namespaces, privileges, probes
 from gloveport.sandbox.jail.confinement import (
     OPTIONAL_LAYERS,
+    TOO_LATE,
     Confinement,
     SpawnError,
     StartedGuest,
@@ -40,7 +42,7 @@ from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.strength import JailReport, assess, holds_native_code
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
-from gloveport.sandbox.jail.zygote_client import ZygoteClient
+from gloveport.sandbox.jail.zygote_client import StartingGuest, ZygoteClient
 
 _SPAWN_SECONDS = 30.0
 
@@ -199,6 +201,7 @@ class ForkServer:
         self._confinement = confinement
         self._zygote_client = zygote_client
         self._networks = networks
+        self._starting: dict[int, tuple[int, StartingGuest, int]] = {}  # sync socket → (guest number, guest, network)
         self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (guest number, pid, network)
         self._poll = select.epoll()
         for fd in (control.fileno(), host):
@@ -207,7 +210,9 @@ class ForkServer:
     def serve(self) -> None:
         """Answer the host until it ends."""
         while True:
-            ready = {fd for fd, _ in self._poll.poll()}
+            ready = {fd for fd, _ in self._poll.poll(self._end_late_starts())}
+            for fd in ready & self._starting.keys():
+                self._go_on(fd)
             for fd in ready & self._guests.keys():
                 self._reap(fd)
             if self._host in ready:
@@ -217,6 +222,8 @@ class ForkServer:
 
     def end(self) -> None:
         """Kill and reap every guest."""
+        for _, starting, _ in self._starting.values():
+            starting.give_up()
         for fd in self._guests:
             signal.pidfd_send_signal(fd, signal.SIGKILL)
         for fd in list(self._guests):
@@ -233,7 +240,7 @@ class ForkServer:
             return False
         try:
             if request["op"] == "spawn":
-                self._spawn(request["id"], fds)
+                self._spawn(request["id"], fds, hasty=request["hasty"])
             elif request["op"] == "limit":
                 self._limit(request, fds[0])
         finally:
@@ -241,17 +248,53 @@ class ForkServer:
                 os.close(fd)
         return True
 
-    def _spawn(self, number: int, fds: list[int]) -> None:
+    def _spawn(self, number: int, fds: list[int], *, hasty: bool) -> None:
+        stdio, stderr = fds
         try:
             network = self._networks.take()
             try:
-                pid, pidfd, workspace = self._start(network, *fds)
+                if self._zygote_client is None:
+                    self._started(number, spawn(self._confinement, network, stdio=stdio, stderr=stderr), network)
+                    return
+                starting = self._zygote_client.fork(network, stdio=stdio, stderr=stderr, hasty=hasty)
             except BaseException:
                 self._networks.give_back(network)
                 raise
         except (SpawnError, OSError) as error:
-            _send(self._control, {"op": "failed", "id": number, "message": str(error)})
+            self._failed(number, error)
             return
+        self._starting[starting.sync.fileno()] = (number, starting, network)
+        self._poll.register(starting.sync, select.EPOLLIN)
+
+    def _go_on(self, sync: int) -> None:
+        """Go on with a guest that has reported something, or whose time is over. Other guests start meanwhile."""
+        number, starting, network = self._starting.pop(sync)
+        self._poll.unregister(sync)
+        try:
+            started = starting.go_on()
+        except (SpawnError, OSError) as error:
+            self._networks.give_back(network)
+            self._failed(number, error)
+            return
+        if started is None:
+            self._starting[sync] = (number, starting, network)
+            self._poll.register(sync, select.EPOLLIN)
+        else:
+            self._started(number, started, network)
+
+    def _end_late_starts(self) -> float | None:
+        """End the guests that have not started in time; return the seconds until another one may be late."""
+        now = time.monotonic()
+        for fd in [fd for fd, (_, starting, _) in self._starting.items() if starting.deadline <= now]:
+            number, starting, network = self._starting.pop(fd)
+            self._poll.unregister(fd)
+            starting.give_up()
+            self._networks.give_back(network)
+            self._failed(number, SpawnError(TOO_LATE))
+        return min((starting.deadline - now for _, starting, _ in self._starting.values()), default=None)
+
+    def _started(self, number: int, started: StartedGuest, network: int) -> None:
+        pid, pidfd, workspace = started
         self._guests[pidfd] = (number, pid, network)
         self._poll.register(pidfd, select.EPOLLIN)
         _send(
@@ -260,10 +303,8 @@ class ForkServer:
         if workspace is not None:
             os.close(workspace)
 
-    def _start(self, network: int, stdio: int, stderr: int) -> StartedGuest:
-        if self._zygote_client is not None:
-            return self._zygote_client.spawn(network, stdio=stdio, stderr=stderr)
-        return spawn(self._confinement, network, stdio=stdio, stderr=stderr)
+    def _failed(self, number: int, error: Exception) -> None:
+        _send(self._control, {"op": "failed", "id": number, "message": str(error)})
 
     def _limit(self, request: dict[str, Any], answer: int) -> None:
         """Set limits on behalf of a host that may not: root without CAP_SYS_RESOURCE, whose guests have another uid."""
@@ -331,7 +372,7 @@ def spawn(confinement: Confinement, network: int, *, stdio: int, stderr: int) ->
             os.waitpid(pid, 0)
             os.close(pidfd)
             if isinstance(error, TimeoutError):
-                raise SpawnError("the guest did not start in time") from None
+                raise SpawnError(TOO_LATE) from None
             raise
     return StartedGuest(pid, pidfd, workspace)
 
@@ -380,7 +421,7 @@ def _await_guest(confinement: Confinement, sync: socket.socket, pid: int) -> Non
             sync.send(b"g")
         word = sync.recv(1024)  # empty on success: the exec closes the child's end
     except TimeoutError:
-        raise SpawnError("the guest did not start in time") from None
+        raise SpawnError(TOO_LATE) from None
     if word or not execs:
         raise SpawnError(failure_text(word) or "the guest died before it was jailed")
 
@@ -395,7 +436,7 @@ def _let_exec_once(listener: int, pid: int) -> bool:
         waiter.register(listener, select.POLLIN)
         events = waiter.poll(_SPAWN_SECONDS * 1000)
         if not events:
-            raise SpawnError("the guest did not start in time")
+            raise SpawnError(TOO_LATE)
         if not events[0][1] & select.POLLIN:
             return False
         notice = bytearray(_NOTIF_BYTES)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from gloveport.sandbox.jail.syscalls import call
+from gloveport.sandbox.jail.syscalls import call, prepare
 
 EXECUTE = 1 << 0
 READ_FILE = 1 << 2
@@ -53,6 +53,6 @@ def make_ruleset(rules: Iterable[tuple[int, int]]) -> int:
     return result
 
 
-def restrict(ruleset_fd: int) -> None:
-    """Apply a ruleset to this process, irrevocably; it needs no_new_privs."""
-    call("landlock_restrict_self", ruleset_fd, 0)
+def prepare_to_restrict(ruleset_fd: int) -> Callable[[], int]:
+    """Return a function that applies a ruleset to its process, irrevocably; it needs no_new_privs."""
+    return prepare("landlock_restrict_self", ruleset_fd, 0)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+from collections.abc import Callable
 
-from gloveport.sandbox.jail.namespaces import write_proc
+from gloveport.sandbox.jail.syscalls import prepare_write
 
 _RESOURCE_LIMITS = {
     resource.RLIMIT_CORE: 1,  # not 0: only 1 keeps the kernel from starting the host program in core_pattern
@@ -54,8 +55,17 @@ def resource_limits(threads: int, max_file_bytes: int = 0) -> list[tuple[int, in
     ]
 
 
-def set_limits(proc: int, limits: list[tuple[int, int]]) -> None:
-    """Apply resource limits to this process. The host sets memory and CPU time later, once the engine is idle."""
-    write_proc(proc, "self/oom_score_adj", b"1000")  # when memory runs out, the kernel kills a guest before the host
-    for name, value in limits:
-        resource.setrlimit(name, (value, value))
+def prepare_limits(proc: int, limits: list[tuple[int, int]]) -> Callable[[], None]:
+    """Return a function that applies resource limits to its process.
+
+    The host sets memory and CPU time later, once the engine is idle.
+    """
+    go_first = prepare_write(proc, "self/oom_score_adj", b"1000")  # the kernel then kills a guest before the host
+    set_limit, pairs = resource.setrlimit, [(name, (value, value)) for name, value in limits]
+
+    def apply() -> None:
+        go_first()
+        for name, pair in pairs:
+            set_limit(name, pair)
+
+    return apply

@@ -16,7 +16,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS, call, prctl
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS, call, prctl, prepare, prepare_write
 
 NEWNS = 0x00020000
 NEWCGROUP = 0x02000000
@@ -86,11 +86,7 @@ def write_maps(proc: int, process: str, *, uid: tuple[int, int], gid: tuple[int,
 
 def write_proc(proc: int, path: str, text: bytes) -> None:
     """Write to a file under /proc."""
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
-    try:
-        os.write(fd, text)
-    finally:
-        os.close(fd)
+    prepare_write(proc, path, text)()
 
 
 def clone(flags: int) -> tuple[int, int]:
@@ -121,16 +117,19 @@ def make_sibling_cloner(flags: int) -> Callable[[], int]:
     return make
 
 
-def enter_guest_namespaces(proc: int, network: int) -> None:
-    """Finish the namespaces of a child after `clone(CLONE_FLAGS)`: network, host name, and last its own user namespace.
+def guest_namespace_steps(proc: int, network: int) -> list[Callable[[], object]]:
+    """Return what finishes the namespaces of a child after `clone(CLONE_FLAGS)`: network, host name, own user namespace.
 
     The user namespace comes last so that the fork server's user owns all the others: a guest that gains a privilege in
     its own user namespace has none over them.
     """
-    call("setns", network, NEWNET)
-    call("sethostname", ctypes.c_char_p(GUEST_NAME), len(GUEST_NAME))
-    call("unshare", NEWUSER)
-    write_maps(proc, "self", uid=(NOBODY, 0), gid=(NOBODY, 0))
+    return [
+        prepare("setns", network, NEWNET),
+        prepare("sethostname", ctypes.c_char_p(GUEST_NAME), len(GUEST_NAME)),
+        prepare("unshare", NEWUSER),
+        prepare_write(proc, "self/uid_map", b"%d 0 1" % NOBODY),
+        prepare_write(proc, "self/gid_map", b"%d 0 1" % NOBODY),
+    ]
 
 
 class NetworkPool:

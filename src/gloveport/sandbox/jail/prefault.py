@@ -22,6 +22,7 @@ from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 _MAX_RANGES = 1024  # in one call; the kernel's UIO_MAXIOV
 _RANGE = struct.Struct("=QQ")
 _HALF_BYTES = _MAX_RANGES * _RANGE.size
+ALL, NONE = _MAX_RANGES, 0
 TABLE_BYTES = 2 * _HALF_BYTES  # pages to write first, then pages that are only read
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23
@@ -29,20 +30,22 @@ _PAGE_BYTES = mmap.PAGESIZE
 _PRESENT, _FILE_BACKED, _EXCLUSIVE = 1 << 63, 1 << 61, 1 << 56
 
 
-def make_prefaulter(table: mmap.mmap) -> Callable[[], None]:
+def make_prefaulter(table: mmap.mmap) -> Callable[[int], None]:
     """Return a function that has the kernel map the pages in a table; it has no effect before Linux 6.13.
 
-    The function leaves the heap unchanged, whatever the table holds: guests must not differ because of it.
+    It takes the number of ranges to map, ALL or NONE. It leaves the heap in one state, whatever that is and whatever the
+    table holds: guests must not differ because of it.
     """
     syscall = ctypes.PyDLL(None)["syscall"]
     number, start = NUMBERS[MACHINE]["process_madvise"], ctypes.addressof(ctypes.c_char.from_buffer(table))
     written, read = ctypes.c_void_p(start), ctypes.c_void_p(start + _HALF_BYTES)
+    getpid, pidfd_open, close = os.getpid, os.pidfd_open, os.close  # the guest package may replace them
 
-    def prefault() -> None:
-        me = os.pidfd_open(os.getpid())
-        syscall(number, me, written, _MAX_RANGES, _POPULATE_WRITE, 0)
-        syscall(number, me, read, _MAX_RANGES, _POPULATE_READ, 0)
-        os.close(me)
+    def prefault(ranges: int) -> None:
+        me = pidfd_open(getpid())
+        syscall(number, me, written, ranges, _POPULATE_WRITE, 0)
+        syscall(number, me, read, ranges, _POPULATE_READ, 0)
+        close(me)
 
     return prefault
 

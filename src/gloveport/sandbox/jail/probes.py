@@ -46,7 +46,8 @@ def probe_namespaces(layout: RootLayout, proc: int) -> list[Layer]:
         with recording(record, "root", "pivot_root into a read-only tree in memory"):
             filesystem.leave_host(layout, proc)
             network = NetworkPool(proc).take()
-            _clone_guest(namespaces.CLONE_FLAGS, lambda: namespaces.enter_guest_namespaces(proc, network))
+            steps = namespaces.guest_namespace_steps(proc, network)
+            _clone_guest(namespaces.CLONE_FLAGS, lambda: [step() for step in steps])
 
     recorded = _in_child(_fork, attempt)
     if not recorded.get("root", (False, ""))[0] and recorded.get("namespaces", (False, ""))[0]:
@@ -64,7 +65,7 @@ def probe_fixed_addresses() -> list[Layer]:
     return _layers(_in_child(_fork, attempt), ("fixed addresses",))
 
 
-def _clone_guest(flags: int, enter: Callable[[], None]) -> None:
+def _clone_guest(flags: int, enter: Callable[[], object]) -> None:
     pid, pidfd = namespaces.clone(flags)
     if pid == 0:
         failed = 1

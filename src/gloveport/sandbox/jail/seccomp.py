@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from errno import EAGAIN, EINVAL, ENOSYS, EPERM
 
-from gloveport.sandbox.jail.syscalls import NUMBERS, call
+from gloveport.sandbox.jail.syscalls import NUMBERS, prepare
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32_BIT = 0x40000000
@@ -231,6 +231,7 @@ EXEC_WATCH: dict[str, Rule] = {"execve": NOTIFY, "execveat": NOTIFY}
 
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
+_getpid = os.getpid  # the guest package of a zygote replaces it
 
 
 class SeccompProgram:
@@ -241,15 +242,19 @@ class SeccompProgram:
         self._code = ctypes.create_string_buffer(filter_.code, len(filter_.code))
         self._header = struct.pack("@HP", len(filter_.code) // 8, ctypes.addressof(self._code))
 
-    def install(self) -> None:
-        """Apply the filter to this process, irrevocably; it needs no_new_privs."""
-        self._install(0)
+    def prepare(self, flags: int = 0) -> Callable[[], int]:
+        """Return a function that applies the filter to its process, irrevocably; it needs no_new_privs."""
+        apply = prepare("seccomp", _SET_MODE_FILTER, flags, self._header)
+        code, places, getpid, fill_in = self._code, self.filter.pid_offsets, _getpid, struct.Struct("=I").pack_into
+
+        def install() -> int:
+            pid = getpid()
+            for place in places:
+                fill_in(code, place, pid)
+            return apply()
+
+        return install
 
     def install_with_listener(self) -> int:
         """Apply the filter with its NOTIFY actions; return the descriptor on which those are answered."""
-        return self._install(_NEW_LISTENER)
-
-    def _install(self, flags: int) -> int:
-        for place in self.filter.pid_offsets:
-            struct.pack_into("=I", self._code, place, os.getpid())
-        return call("seccomp", _SET_MODE_FILTER, flags, self._header)
+        return self.prepare(_NEW_LISTENER)()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Callable
 
 # Name, x86_64, aarch64; a dash means that the architecture has no such call.
 _TABLE = """
@@ -82,9 +82,34 @@ def prctl(option: int, value: int) -> int:
     return result
 
 
-def prctl_while(option: int, values: Iterable[int]) -> int:
-    """Make a prctl call with one value after another until the kernel refuses one; return that errno, or 0."""
-    for value in values:
-        if _prctl(option, value, 0, 0, 0) < 0:
-            return ctypes.get_errno()
-    return 0
+# A guest that is forked pays with a copied page for each object that it touches first. So what it does before its program
+# is prepared before the fork, and touches few.
+
+
+def prepare(name: str, *args: object) -> Callable[[], int]:
+    """Return a function that makes a system call, as `call` does."""
+    syscall, get_errno = _syscall, ctypes.get_errno
+    number, padded = NUMBERS[MACHINE][name], (*args, *_REST[len(args) :])
+
+    def perform() -> int:
+        result = syscall(number, *padded)
+        if result < 0:
+            code = get_errno()
+            raise OSError(code, f"{name}: {os.strerror(code)}")
+        return result
+
+    return perform
+
+
+def prepare_write(folder: int, path: str, text: bytes) -> Callable[[], None]:
+    """Return a function that writes to the file of this path below a folder."""
+    open_, write, close, flags = os.open, os.write, os.close, os.O_WRONLY | os.O_CLOEXEC
+
+    def perform() -> None:
+        fd = open_(path, flags, dir_fd=folder)
+        try:
+            write(fd, text)
+        finally:
+            close(fd)
+
+    return perform

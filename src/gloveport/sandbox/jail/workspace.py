@@ -21,17 +21,18 @@ _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_NOSYMFOLLOW = 2, 4, 8, 256
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceQuota:
-    """How much a workspace holds: bytes, in blocks, and the number of files and folders."""
+    """How much a workspace holds: bytes, in blocks, and files and folders. `path` is its place in the guest."""
 
     max_bytes: int
     max_files: int
+    path: str = WORKSPACE
 
 
 def mount_workspace(quota: WorkspaceQuota) -> int:
     """Mount an empty workspace, make it the working directory, and return a descriptor of it."""
     call("unshare", NEWNS)
     options = f"mode=0755,size={quota.max_bytes},nr_inodes={quota.max_files + 1}"
-    texts = [ctypes.c_char_p(text.encode()) for text in ("workspace", WORKSPACE, "tmpfs", options)]
+    texts = [ctypes.c_char_p(text.encode()) for text in ("workspace", quota.path, "tmpfs", options)]
     call("mount", *texts[:3], _MS_NOSUID | _MS_NODEV | _MS_NOEXEC | _MS_NOSYMFOLLOW, texts[3])
-    os.chdir(WORKSPACE)
+    os.chdir(quota.path)
     return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

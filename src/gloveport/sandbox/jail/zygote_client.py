@@ -8,11 +8,12 @@ import os
 import resource
 import signal
 import socket
+import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from gloveport.sandbox.jail import namespaces, prefault, privileges, zygote
-from gloveport.sandbox.jail.confinement import Confinement, SpawnError, StartedGuest, failure_text
+from gloveport.sandbox.jail import channel, namespaces, prefault, privileges, zygote
+from gloveport.sandbox.jail.confinement import TOO_LATE, WORKSPACE_MADE, Confinement, SpawnError, StartedGuest, failure_text
 from gloveport.sandbox.jail.filesystem import GuestFilesystem
 from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.syscalls import call
@@ -40,7 +41,43 @@ class _Zygote:
     pid: int
     pidfd: int
     wake: socket.socket
-    requests: socket.socket
+
+
+@dataclass(slots=True)
+class StartingGuest:
+    """A guest that was forked and is confining itself. `go_on` reads what it reports on `sync`."""
+
+    pid: int
+    pidfd: int
+    sync: socket.socket
+    deadline: float
+    has_workspace: bool
+    workspace: int | None = None
+
+    def go_on(self) -> StartedGuest | None:
+        """Return the guest once it is jailed, None while it is not; SpawnError when it failed: it is gone then."""
+        try:
+            word, fds = channel.receive_bytes(self.sync)
+        except ConnectionError:
+            word, fds = b"", []
+        except TimeoutError:
+            self.give_up()
+            raise SpawnError(TOO_LATE) from None
+        if word == WORKSPACE_MADE and self.has_workspace and self.workspace is None and len(fds) == 1:
+            self.workspace = fds[0]
+            return None
+        if word != zygote.JAILED or self.has_workspace != (self.workspace is not None):
+            self.give_up()
+            raise SpawnError(failure_text(word) or "the guest died before it was jailed")
+        self.sync.close()
+        return StartedGuest(self.pid, self.pidfd, self.workspace)
+
+    def give_up(self) -> None:
+        """Kill and reap the guest."""
+        self.sync.close()
+        if self.workspace is not None:
+            os.close(self.workspace)
+        _end(self.pid, self.pidfd)
 
 
 class ZygoteClient:
@@ -63,12 +100,11 @@ class ZygoteClient:
     def open(self) -> None:
         """Start a zygote and wait until it can fork; SpawnError with its message when it can't start."""
         wake, their_wake = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with their_wake, their_requests:
+        with their_wake:
             pid, pidfd = namespaces.clone(0)
             if pid == 0:
-                self._exec(their_wake.fileno(), their_requests.fileno())
-        self._zygote = _Zygote(pid, pidfd, wake, requests)
+                self._exec(their_wake.fileno())
+        self._zygote = _Zygote(pid, pidfd, wake)
         wake.settimeout(_START_SECONDS)
         filter_, workspace = self._confinement.calls.filter, self._confinement.workspace
         state = {
@@ -76,7 +112,7 @@ class ZygoteClient:
             "filter": filter_.code.hex(),
             "pid_offsets": filter_.pid_offsets,
             "threads": self._confinement.threads,
-            "workspace": None if workspace is None else (workspace.max_bytes, workspace.max_files),
+            "workspace": None if workspace is None else astuple(workspace),
             "rules": [access for _, access in self._confinement.files],
         }
         try:
@@ -112,20 +148,23 @@ class ZygoteClient:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid, pidfd, workspace = self._spawn(network, theirs.fileno(), _STDERR_FD, zygote.TRIAL)
-            if workspace is not None:
-                os.close(workspace)
+                starting = self._fork(network, theirs.fileno(), _STDERR_FD, zygote.TRIAL)
+            starting.sync.settimeout(_SPAWN_SECONDS)
+            while (started := starting.go_on()) is None:
+                pass
+            if started.workspace is not None:
+                os.close(started.workspace)
             try:
                 ours.settimeout(_SPAWN_SECONDS)
                 if ours.recv(1) != zygote.READY:
                     raise ConnectionResetError("it ended")
-                return prefault.record_touched_pages(self._confinement.proc, pid, parent)
+                return prefault.record_touched_pages(self._confinement.proc, started.pid, parent)
             finally:
-                _end(pid, pidfd)
+                _end(started.pid, started.pidfd)
 
     def _warm_up_fork(self) -> bool:
         with suppress(ConnectionError):
-            pid = self._ask([])
+            pid = self._ask(zygote.WARM_UP, [])
             return pid > 0 and os.waitpid(pid, 0)[1] == 0
         return False
 
@@ -136,57 +175,42 @@ class ZygoteClient:
             return
         _end(gone.pid, gone.pidfd)
         gone.wake.close()
-        gone.requests.close()
 
-    def spawn(self, network: int, *, stdio: int, stderr: int) -> StartedGuest:
-        """Fork a guest that is jailed and about to run its package's main."""
+    def fork(self, network: int, *, stdio: int, stderr: int, hasty: bool = False) -> StartingGuest:
+        """Fork a guest, which then confines itself and runs its package's main. A hasty one does without prefaulting."""
+        role = zygote.HASTY if hasty else zygote.GUEST
         try:
-            return self._spawn(network, stdio, stderr, zygote.GUEST)
-        except ConnectionError:
-            # The zygote has died. If it forked first, the child finds its sockets closed, and exits.
+            return self._fork(network, stdio, stderr, role)
+        except ConnectionError:  # the zygote has died, and forked nothing
             self.close()
         try:
-            return self._spawn(network, stdio, stderr, zygote.GUEST)
+            return self._fork(network, stdio, stderr, role)
         except ConnectionError:
             self.close()
             raise SpawnError(f"the zygote could not fork: {_stderr_tail() or 'it ended'}") from None
 
-    def _spawn(self, network: int, stdio: int, stderr: int, role: bytes) -> StartedGuest:
+    def _fork(self, network: int, stdio: int, stderr: int, role: bytes) -> StartingGuest:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            with ours:
-                with theirs:
-                    pid = self._ask([stdio, stderr, theirs.fileno(), *([network] if network >= 0 else [])], role)
-                if pid < 0:
-                    raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
-                pidfd = os.pidfd_open(pid)
-                workspace = None
-                try:
-                    ours.settimeout(_SPAWN_SECONDS)
-                    workspace = self._take_workspace(ours)
-                    _await_guest(ours)
-                except BaseException:
-                    if workspace is not None:
-                        os.close(workspace)
-                    _end(pid, pidfd)
-                    raise
-                return StartedGuest(pid, pidfd, workspace)
+            with theirs:
+                pid = self._ask(role, [stdio, stderr, theirs.fileno(), *([network] if network >= 0 else [])])
+            if pid < 0:
+                raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
+            has_workspace = self._confinement.workspace is not None
+            return StartingGuest(pid, os.pidfd_open(pid), ours, time.monotonic() + _SPAWN_SECONDS, has_workspace)
         except SpawnError:
-            self.close()  # a request that a dead guest did not read must not reach the next guest
+            ours.close()
+            self.close()
+            raise
+        except BaseException:
+            ours.close()
             raise
 
-    def _take_workspace(self, sync: socket.socket) -> int | None:
-        try:
-            return self._confinement.take_workspace(sync)
-        except (TimeoutError, ConnectionError):
-            raise SpawnError("the guest died before it had a workspace") from None
-
-    def _ask(self, fds: list[int], role: bytes = zygote.GUEST) -> int:
+    def _ask(self, role: bytes, fds: list[int]) -> int:
         if self._zygote is None:
             self.open()
         assert self._zygote is not None
-        socket.send_fds(self._zygote.requests, [role], fds)
-        self._zygote.wake.send(zygote.FORK)
+        socket.send_fds(self._zygote.wake, [role], fds)
         try:
             answer = self._zygote.wake.recv(4)
         except TimeoutError:
@@ -195,7 +219,7 @@ class ZygoteClient:
             raise ConnectionResetError("the zygote has ended")
         return int.from_bytes(answer, "little", signed=True)
 
-    def _exec(self, wake: int, requests: int) -> None:
+    def _exec(self, wake: int) -> None:
         """Run the child up to the zygote's exec. Never returns."""
         try:
             privileges.die_with_parent()
@@ -206,7 +230,7 @@ class ZygoteClient:
             if ruleset is None:  # without Landlock, only our own code is run here, and nothing uses this descriptor
                 ruleset = self._confinement.proc
             rules = [fd for fd, _ in self._confinement.files] if self._confinement.workspace is not None else [ruleset]
-            wanted = (wake, requests, self._confinement.proc, *rules)
+            wanted = (wake, self._confinement.proc, *rules)
             apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + len(rules)) for fd in wanted]
             for target, source in enumerate(apart, zygote.WAKE_FD):
                 os.dup2(source, target)
@@ -221,19 +245,6 @@ def _end(pid: int, pidfd: int) -> None:
     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     os.waitpid(pid, 0)
     os.close(pidfd)
-
-
-def _await_guest(sync: socket.socket) -> None:
-    sync.settimeout(_SPAWN_SECONDS)
-    try:
-        word = sync.recv(1024)
-        if word != b"ready":
-            raise SpawnError(failure_text(word) or "the guest died before it was jailed")
-        sync.send(b"g")
-    except TimeoutError:
-        raise SpawnError("the guest did not start in time") from None
-    except ConnectionError:
-        raise SpawnError("the guest died before it was jailed") from None
 
 
 def _stderr_tail() -> str:

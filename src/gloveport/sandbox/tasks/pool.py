@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from gloveport.sandbox.launcher import Launch
-from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.pool import IdleTimer, Pool
 from gloveport.sandbox.tasks.task_process import Answer, TaskBudget, TaskProcess
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Strength
@@ -19,7 +19,7 @@ MAX_TASKS_PER_PROCESS = 1000  # a process is replaced after this many tasks, so 
 
 
 class TaskPool:
-    """Runs tasks of one kind. A process that reads texts of an agent never reads another agent's."""
+    """Runs tasks of one kind. A process that reads texts of an agent never reads another agent's. Idle ones end."""
 
     def __init__(self, launch: Callable[[], Launch], budget: TaskBudget, *, minimum: Strength, spare: int) -> None:
         self._launch = launch
@@ -29,6 +29,7 @@ class TaskPool:
         self._pool: Pool[Worker] | None = None
         self._idle: OrderedDict[str, list[TaskProcess]] = OrderedDict()  # by agent, the least recently used first
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._idle_timer = IdleTimer(self._end_idle)
 
     async def open(self) -> None:
         """Start the zygote and the spare processes."""
@@ -59,10 +60,8 @@ class TaskPool:
 
     async def close(self) -> None:
         """End every process."""
-        for processes in self._idle.values():
-            for process in processes:
-                self._retire(process)
-        self._idle.clear()
+        self._idle_timer.stop()
+        self._end_idle()
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
@@ -74,6 +73,12 @@ class TaskPool:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.abandon()
+
+    def _end_idle(self) -> None:
+        for processes in self._idle.values():
+            for process in processes:
+                self._retire(process)
+        self._idle.clear()
 
     def _started(self) -> Pool[Worker]:
         if self._pool is None:
@@ -115,6 +120,7 @@ class TaskPool:
         if self._pool is None or not process.usable or worn_out:
             self._retire(process)
             return
+        self._idle_timer.used()
         self._idle.setdefault(agent, []).append(process)
         self._idle.move_to_end(agent)
         while sum(map(len, self._idle.values())) > MAX_IDLE_PROCESSES:

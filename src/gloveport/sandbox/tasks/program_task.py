@@ -39,6 +39,7 @@ def prepare_program(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
         "possible": access.possible,
         "names": [] if access.possible else sorted(access.names),
         "imports": [[found.name, found.kind, found.form] for found in program.imports],
+        "is_light": program.is_light,
     }
     yield json.dumps(facts).encode()
     yield program.code.encode()
@@ -86,13 +87,18 @@ def _know_nothing(_question: bytes) -> bytes:
 
 
 def _prepare(request: dict[str, Any], code: str) -> Program:
-    subset: Subset | None = sys.modules[request["subset"]].SUBSET if request["subset"] else None
+    subset, lighter = _subset(request["subset"]), _subset(request.get("lighter"))
     limit, given = request["max_code_bytes"], request.get("importable")
     importable = None
     if given:
         builtins, packages, files = (frozenset(given[name]) for name in ("builtins", "packages", "files"))
         importable = Importable(builtins, packages, files, given["folder"], given["beside"])
-    return prepare(code, language=request["language"], max_code_bytes=limit, subset=subset, importable=importable)
+    subsets = {"subset": subset, "lighter": lighter}
+    return prepare(code, language=request["language"], max_code_bytes=limit, importable=importable, **subsets)
+
+
+def _subset(module: str | None) -> Subset | None:
+    return sys.modules[module].SUBSET if module else None
 
 
 class _RemoteTools:

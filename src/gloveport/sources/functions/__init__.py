@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar, overload
 import msgspec
 
 from gloveport.errors import OptionError, ToolError
+from gloveport.large_values import is_large, off_loop_soon
 from gloveport.rules.labels import check_labels
 from gloveport.sources.functions import docstrings
 from gloveport.sources.functions.framework_tools import FrameworkTool, framework_tool
@@ -117,7 +118,7 @@ class FunctionSource:
         """Return what the function returned, unchanged; it gets the arguments in their annotated types."""
         function = self._functions[tool.address]
         try:
-            positional, keywords = function.bind(args)
+            positional, keywords = await off_loop_soon(function.bind, args) if is_large(args) else function.bind(args)
         except msgspec.ValidationError as error:
             raise ToolError(str(error), code="bad-arguments", tool=tool.address) from error
         if not function.is_async and not function.inline:

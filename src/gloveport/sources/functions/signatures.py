@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gloveport.errors import OptionError
+from gloveport.large_values import looked_up
 from gloveport.sources.functions import docstrings, type_schemas
 from gloveport.sources.functions.type_schemas import UnsupportedAnnotation
 
@@ -97,9 +98,9 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
     return Signature(
         input_schema=schema,
         output_schema=_output_schema(hints.get("return", EMPTY)),
-        shape=msgspec.defstruct("Arguments", fields, kw_only=True),
+        shape=looked_up(msgspec.defstruct("Arguments", fields, kw_only=True)),
         positional=tuple((p.name, p.default) for p in plain if p.kind is inspect.Parameter.POSITIONAL_ONLY),
-        extra=_kind(extra, hints, name) if extra else None,
+        extra=looked_up(_kind(extra, hints, name)) if extra else None,
         simple={
             parameter.name: types[parameter.name]
             for parameter in plain

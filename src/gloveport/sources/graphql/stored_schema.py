@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from gloveport.large_values import looked_up
 from gloveport.sources.compiled_definition import shared_schema_names
 from gloveport.sources.definition_cache import DefinitionCache
 from gloveport.sources.graphql.row_check import reached
@@ -24,6 +25,9 @@ from gloveport.sources.graphql.rows import (
 MAX_CACHED_TOOLS = 256
 
 R = TypeVar("R", bound=Row)
+
+for _row in (ToolRow, InputRow, AnswerRow):
+    looked_up(_row)
 
 
 class StoredSchema:

@@ -9,6 +9,7 @@ from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment, renew_attachments
+from gloveport.policy.credentials.configured import TOKEN_SLOT
 from gloveport.policy.egress import Reach
 from gloveport.sources.context import SourceContext
 from gloveport.sources.mcp.connection import ServerConnection
@@ -18,7 +19,6 @@ from gloveport.sources.mcp.source import McpSource
 from gloveport.sources.mcp.stdio import StdioConnection, command_environment
 from gloveport.sources.trust import needs_trust, untrusted_error
 
-TOKEN_SLOT = "token"
 # The stream on which a server announces changes stays open; calls have deadlines of their own.
 STREAM_SECONDS = 24 * 3600.0
 

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
 from gloveport.large_values import off_loop
+from gloveport.policy.credentials.configured import TOKEN_SLOT
 from gloveport.sources import SourceInfo
 from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
@@ -30,6 +31,7 @@ from gloveport.sources.mcp.tool_list import ListedTool, digest, read_only_hints,
 from gloveport.sources.mcp.tool_rows import ServerTool, check_rows, fingerprint
 from gloveport.sources.pins import definition_text
 from gloveport.sources.texts import clean
+from gloveport.sources.unknown_slots import unknown_slots
 from gloveport.types import Tool
 
 logger = logging.getLogger("gloveport")
@@ -269,7 +271,8 @@ class McpSource:
     # The list of tools.
 
     async def _list(self, session: Session) -> None:
-        warnings: list[str] = []
+        has_slot = isinstance(self._config.location, str)  # a command gets its secrets in its environment
+        warnings = list(unknown_slots(self.name, tuple(self._config.credentials), (TOKEN_SLOT,))) if has_slot else []
         capabilities, info = session.client.server_capabilities, session.client.server_info
         tools: dict[str, ServerTool] = {}
         if capabilities and capabilities.tools:

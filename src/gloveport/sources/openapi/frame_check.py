@@ -235,5 +235,6 @@ def is_writing(operation: Operation, arguments: Iterable[str]) -> bool:
 
 
 def _is_legal_slot(slot: CredentialSlot) -> bool:
-    texts = (slot.parameter, slot.description, slot.authorization_url, slot.token_url, *slot.scopes)
+    urls = (slot.authorization_url, slot.token_url, slot.discovery_url)
+    texts = (slot.parameter, slot.description, *urls, *slot.scopes)
     return problem_with(slot.name) is None and all(len(text) <= MAX_NAME_CHARS for text in texts)

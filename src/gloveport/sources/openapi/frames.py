@@ -10,7 +10,7 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
-COMPILER_VERSION = b"openapi 7"
+COMPILER_VERSION = b"openapi 8"
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_SIBLING_FILES = 2000
@@ -43,10 +43,14 @@ Dialect = Literal["openapi", "swagger", "discovery"]
 
 
 class CompileRequest(msgspec.Struct, frozen=True):
-    """What the compiler is told beside the document: the URL or the folder that it is from, and its name for messages."""
+    """What the compiler is told beside the document: the URL or the folder that it is from, and its name for messages.
+
+    `is_manual` says that it is a UTCP manual.
+    """
 
     base: str
     name: str
+    is_manual: bool = False
 
 
 class CompiledHead(msgspec.Struct, frozen=True, omit_defaults=True):

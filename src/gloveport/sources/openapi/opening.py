@@ -27,28 +27,30 @@ from gloveport.sources.openapi.loading import LoadedDefinition, load_definition,
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.urls import shown
 
+MANUAL = b" utcp"  # in the keys of the cache
+
 
 async def open_openapi(
-    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None
+    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None, *, is_manual: bool = False
 ) -> OpenApiSource:
     """Return the operations of a definition as tools; raises SourceError when the definition can't be used.
 
     `definition` holds the bytes and the final URL of a definition that was downloaded already, so that it is not fetched
-    again.
+    again. With `is_manual`, it is a UTCP manual.
     """
-    cache, warnings = await open_definition(config, context, definition)
+    cache, warnings = await open_definition(config, context, definition, is_manual=is_manual)
     # A source with thousands of tools takes longer to create than the event loop may stand still.
     return await asyncio.to_thread(OpenApiSource, config, context, cache, warnings)
 
 
 async def open_definition(
-    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None
+    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None, *, is_manual: bool = False
 ) -> tuple[DefinitionCache, tuple[str, ...]]:
     """Return the compiled definition of a source, and warnings about the parts that can't be used."""
     loaded = definition or await load_definition(config, context)
-    name = f"the definition of the source {config.name}"
+    name = f"the {'manual' if is_manual else 'definition'} of the source {config.name}"
     try:
-        cache = await compile_to_cache(loaded, name, context.cache, context.tasks)
+        cache = await compile_to_cache(loaded, name, context.cache, context.tasks, is_manual=is_manual)
     except TooComplexError as error:
         location = config.location if isinstance(config.location, str) else " ".join(config.location)
         place = shown(location) if is_url(loaded.base) else location
@@ -61,19 +63,22 @@ async def open_definition(
     return cache, tuple(warnings)
 
 
-async def compile_to_cache(definition: LoadedDefinition, name: str, folder: Path, tasks: TaskRunner) -> DefinitionCache:
+async def compile_to_cache(
+    definition: LoadedDefinition, name: str, folder: Path, tasks: TaskRunner, *, is_manual: bool = False
+) -> DefinitionCache:
     """Return the compiled form of a definition: from the cache when nothing has changed, else compiled anew.
 
     `name` is what messages call the definition.
     """
     raw, base = definition
-    key, cache = await asyncio.to_thread(_find, definition, folder)
+    key, cache = await asyncio.to_thread(_find, definition, folder, MANUAL if is_manual else b"")
     if cache is not None:
         return cache
     # The process learns the folder's name, for references such as `../api/pet.yaml`, and not where the folder is.
     own = base if is_url(base) else f"/{Path(base).name}".encode(errors="replace").decode()
     siblings = SiblingReader(None if is_url(base) else Path(base), MAX_DOCUMENT_BYTES - len(raw))
-    frames = await tasks.run(COMPILE_TASK, [msgspec.json.encode(CompileRequest(own, name)), raw], answer=siblings.answer)
+    request = msgspec.json.encode(CompileRequest(own, name, is_manual))
+    frames = await tasks.run(COMPILE_TASK, [request, raw], answer=siblings.answer)
     return await asyncio.to_thread(_build, folder, key, frames, name, siblings.digests)
 
 
@@ -106,10 +111,10 @@ class SiblingReader:
         return raw
 
 
-def _find(definition: LoadedDefinition, folder: Path) -> tuple[str, DefinitionCache | None]:
+def _find(definition: LoadedDefinition, folder: Path, format: bytes) -> tuple[str, DefinitionCache | None]:
     # Servers and sibling files are resolved against the base, so it is part of the key.
     raw, base = definition
-    key = digest(COMPILER_VERSION, base.encode("utf-8", "surrogateescape"), raw)
+    key = digest(COMPILER_VERSION + format, base.encode("utf-8", "surrogateescape"), raw)
     cache = DefinitionCache.open(folder, key)
     if cache is None or is_url(base) or _siblings_unchanged(cache, Path(base)):
         return key, cache

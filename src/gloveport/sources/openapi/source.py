@@ -28,6 +28,8 @@ from gloveport.sources.openapi.call.request import RequestBuilder
 from gloveport.sources.openapi.operation import Operation, StoredOperation
 from gloveport.types import Page, Tool
 
+_STORED = msgspec.json.Decoder(StoredOperation)
+
 
 @dataclass(frozen=True, slots=True)
 class _CallPlan:
@@ -146,7 +148,7 @@ class OpenApiSource:
             return None
         try:
             head = cache.head(address.removeprefix(f"{self.name}."))
-            stored = msgspec.json.decode(cache.definition(head.address), type=StoredOperation)
+            stored = _STORED.decode(cache.definition(head.address))
         except KeyError:
             return None
         taken, given = cache.schema(bytes(stored.input_schema)), cache.schema(bytes(stored.output_schema))
@@ -204,7 +206,7 @@ class OpenApiSource:
         return self._cache.schema(bytes(self._stored(address).output_schema))
 
     def _stored(self, address: str) -> StoredOperation:
-        return msgspec.json.decode(self._cache.definition(address), type=StoredOperation)
+        return _STORED.decode(self._cache.definition(address))
 
     def _plan(self, tool: Tool) -> _CallPlan:
         plan = self._plans.get(tool.address)

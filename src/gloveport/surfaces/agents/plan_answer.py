@@ -24,11 +24,13 @@ def plan_answer(plan: Plan, fit: Fit, *, resumes: bool) -> tuple[str, dict[str, 
     text, rest = fit("\n".join(lines))
     if rest:
         text += f"\n[the rest: result_id {rest['result_id']}, offset {rest['next_offset']}]"
+    todo = ""
     if resumes:
-        text += f"\nAsk the user to approve it in a terminal: gloveport runs apply {plan.run[:8]}"
-        text += f'\nThen call resume({{run: "{plan.run}"}}) for the outcome.'
+        todo = f"Ask the user to approve it in a terminal: gloveport runs apply {plan.run[:8]}\n"
+        todo += f'Then call resume({{run: "{plan.run}"}}) for the outcome.'
+        text += f"\n{todo}"
     writes = [{"tool": one.tool, "line": one.line, "unknown": list(one.unknown)} for one in plan.writes]
-    return text, {"writes": writes[:MAX_LISTED_WRITES], "total": len(writes), **rest}
+    return text, {"writes": writes[:MAX_LISTED_WRITES], "total": len(writes), **({"next": todo} if todo else {}), **rest}
 
 
 def _line(write: PlannedWrite) -> str:

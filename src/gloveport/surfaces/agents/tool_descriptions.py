@@ -17,7 +17,7 @@ from gloveport.types import LANGUAGES, Tool
 
 DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 8, 50
 MAX_DESCRIBED_TOOLS = 20
-MAX_SOURCES_BYTES, MAX_SOURCE_BYTES, NAMED_TOOLS = 1000, 110, 5
+MAX_SOURCES_BYTES, MAX_SOURCE_BYTES, NAMED_TOOLS, MAX_PACKAGES_CHARS = 1000, 110, 5, 240
 
 INSTRUCTIONS = "Use search to find tools, describe to see their types, then execute ONE program that does the whole job."
 
@@ -34,14 +34,15 @@ class AgentTool:
     reads_only: bool
 
 
-def describe_tools(port: Gloveport, catalog: Catalog, *, opening: bool = False) -> tuple[AgentTool, ...]:
-    """Return the tools; their descriptions name the sources of a catalog, and those that failed."""
+def describe_tools(port: Gloveport, agent: str, catalog: Catalog, *, opening: bool = False) -> tuple[AgentTool, ...]:
+    """Return the tools of an agent; they name the sources of its catalog, those that failed, and what it may import."""
+    execute = f"{_EXECUTE}\n- {_imports(port, agent)}"
     tools = (
         AgentTool(
             "search", "Find tools", f"{_SEARCH}\n{_connected(port, catalog, opening)}", _SEARCH_INPUT, _SEARCH_OUTPUT, True
         ),
         AgentTool("describe", "Show how tools are called", _DESCRIBE, _DESCRIBE_INPUT, _DESCRIBE_OUTPUT, True),
-        AgentTool("execute", "Run a program", _EXECUTE, _EXECUTE_INPUT, _EXECUTE_OUTPUT, False),
+        AgentTool("execute", "Run a program", execute, _EXECUTE_INPUT, _EXECUTE_OUTPUT, False),
         AgentTool("resume", "Go on with a program", _RESUME, _RESUME_INPUT, _EXECUTE_OUTPUT, False),
     )
     return tools if port.holds_runs else tools[:-1]
@@ -59,6 +60,17 @@ def _connected(port: Gloveport, catalog: Catalog, opening: bool) -> str:
         shown.append(line)
     shown += ["- others are still being opened"] if opening else []
     return "\n".join(["Connected:", *shown]) if shown else "Nothing is connected."
+
+
+def _imports(port: Gloveport, agent: str) -> str:
+    listed = port.imports.packages_of(agent)
+    names = ", ".join(listed)
+    if len(names) > MAX_PACKAGES_CHARS:
+        names = names[:MAX_PACKAGES_CHARS].rpartition(", ")[0]
+        names += f" and {len(listed) - names.count(', ') - 1:,} more"
+    mount = port.imports.modules_mount
+    modules = f" Modules of the project are below {mount}." if mount else ""
+    return (f"Packages: {names}." if names else "No packages.") + modules
 
 
 def _sources(port: Gloveport, catalog: Catalog) -> Iterator[str]:
@@ -93,7 +105,7 @@ loop, filter, join, and return only what you need.
 - Top-level await and return work; a trailing expression is the result. Independent calls: Promise.all / asyncio.gather.
 - `for await (const page of tools.<path>.pages({...}))` goes through all pages of a tool that has them.
 - A failed call throws ToolError (code, status, message, data, retryable). console.log / print is shown to you.
-- No network or packages. `session` (a name) keeps files and `state`. `emit(value)` shows something to the user; \
+- No network. `session` (a name) keeps files and `state`. `emit(value)` shows something to the user; \
 `emit({type: "image", mimeType: "image/png", data: bytes})` an image.
 - A long result comes with a result_id; read on with {result_id, offset}."""
 
@@ -203,6 +215,7 @@ _EXECUTE_OUTPUT = {
         "run": {"type": "string"},
         "waiting": {"type": "integer", "description": "How many calls a person has to approve."},
         "plan": {"type": "object", "description": "The writes that were held back."},
+        "next": {"type": "string"},
     },
     "required": ["status"],
 }

@@ -19,8 +19,10 @@ from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import Catalog, UnknownPart
 from gloveport.catalog.descriptions import declare
 from gloveport.errors import OptionError
+from gloveport.errors.codes import HINTED_FOR_PROGRAMS
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
-from gloveport.large_values import is_large, off_loop, off_loop_if
+from gloveport.host.runs.held_runs import is_large_outcome
+from gloveport.large_values import off_loop, off_loop_if
 from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.agents.plan_answer import plan_answer
 from gloveport.surfaces.agents.result_store import ResultStore
@@ -37,35 +39,47 @@ MAX_ROWS = 50
 MAX_WAITING_RUNS = 32
 MAX_WARNING_CHARS = 1000
 SIGN_IN_COMMAND = re.compile(r"`gloveport auth [^`]{1,200}`")
+_SIGNED_IN_SOURCE = re.compile(r"`gloveport auth login ([A-Za-z0-9_-]+)")
 # The fields of an error that stay in the data when its text is too long; the others are in the text.
 _SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status", "origin")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """An answer to an agent: data that matches the tool's output schema, the text for the model, and emitted values."""
+    """An answer to an agent: data that matches the tool's output schema, the text for the model, and emitted values.
+
+    `setting` is for the person who runs the server, and never for the agent.
+    """
 
     data: Mapping[str, Any]
     text: str
     failed: bool = False
     emitted: tuple[Any, ...] = ()
+    setting: str | None = None
 
 
 class AgentTools:
     """The tools of one agent over a port. Results that are too long for one text are stored here, for this agent alone."""
 
     def __init__(
-        self, port: Gloveport, *, agent: str = DEFAULT_AGENT, max_chars: int = MAX_TEXT_CHARS, reads_on: bool = True
+        self,
+        port: Gloveport,
+        *,
+        agent: str = DEFAULT_AGENT,
+        max_chars: int = MAX_TEXT_CHARS,
+        reads_on: bool = True,
+        pages: str = "",
     ) -> None:
         self._port = port
         self._agent = agent
+        self._pages = pages  # where a person of this machine finds the web pages, if there are any
         self._max_chars = max_chars
         self._reads_on = reads_on  # whether the agent has `execute`, with which it reads on in a long result
         self._results = ResultStore()
 
     def descriptions(self, catalog: Catalog | None = None, *, opening: bool = False) -> tuple[AgentTool, ...]:
         """Return the tools as models see them; their descriptions name the sources of the agent's catalog."""
-        return describe_tools(self._port, catalog or self._port.catalog, opening=opening)
+        return describe_tools(self._port, self._agent, catalog or self._port.catalog, opening=opening)
 
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
         """Return the answer of a tool; raises OptionError for invalid arguments."""
@@ -85,8 +99,9 @@ class AgentTools:
         """Run a program of ours with these arguments as input, for a client that writes none itself."""
         self._check_waiting()
         outcome = await self._port.run(program, input=dict(args), agent=self._agent, on_event=on_event, attach=True)
-        if outcome.error is not None:  # a place in a text that the client has not seen says nothing
-            outcome = replace(outcome, error=replace(outcome.error, line=None, column=None, frame=None))
+        if (error := outcome.error) is not None:  # a place in a text that the client has not seen says nothing
+            hint = None if error.origin == "gloveport" and error.code in HINTED_FOR_PROGRAMS else error.hint
+            outcome = replace(outcome, error=replace(error, line=None, column=None, frame=None, hint=hint))
         return await self._outcome_answer(outcome)
 
     def fit(self, text: str) -> tuple[str, dict[str, Any]]:
@@ -192,8 +207,7 @@ class AgentTools:
     async def _outcome_answer(self, outcome: Outcome) -> AgentAnswer:
         if outcome.status == "waiting":
             return self._waiting_answer(outcome)
-        shown = (outcome.value, outcome.error and (outcome.error.message, outcome.error.data))
-        return await off_loop_if(is_large(shown), self._to_answer, outcome)
+        return await off_loop_if(is_large_outcome(outcome), self._to_answer, outcome)
 
     def _waiting_answer(self, outcome: Outcome) -> AgentAnswer:
         """Return what an agent is told while a person is asked: what waits, and what to do. It is no failure."""
@@ -202,6 +216,11 @@ class AgentTools:
         asked = self._port.approvals.waiting if self._port.holds_runs else ()
         reads = dict.fromkeys(str(read) for one in asked if one.run == outcome.run for read in one.reads)
         count = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
+        # Some clients show a model the data alone, so it has to say what to do.
+        todo = (
+            f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}\n"
+            f'Then call resume({{run: "{outcome.run}"}}). Don\'t run the program again: it goes on where it is.'
+        )
         text, rest = self.fit(
             "\n".join(
                 [
@@ -209,12 +228,18 @@ class AgentTools:
                     *(f"- {visible_line(row)}" for row in rows),
                     *(["It could send out private data, after these reads:"] if reads else []),
                     *(f"- {visible_line(read)}" for read in reads),
-                    f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}",
-                    f'Then call resume({{run: "{outcome.run}"}}). Don\'t run the program again: it goes on where it is.',
+                    todo,
                 ]
             )
         )
-        data = {"status": "waiting", "run": outcome.run, "calls": _calls(outcome), "waiting": len(rows), **rest}
+        data = {
+            "status": "waiting",
+            "run": outcome.run,
+            "calls": _calls(outcome),
+            "waiting": len(rows),
+            "next": todo,
+            **rest,
+        }
         data["logs"], shown = self._logs(outcome)
         return AgentAnswer(data, "\n".join([text + _read_on_text(rest), *shown]), emitted=outcome.emitted)
 
@@ -227,7 +252,7 @@ class AgentTools:
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
-            failure = with_sign_in(outcome.error)
+            failure = with_sign_in(outcome.error, self._pages)
             outcome = replace(outcome, error=failure)
             text, rest = self.fit(_failure_text(outcome))
             # What the user could change is for the user alone: an agent must not be led to change it itself.
@@ -249,7 +274,8 @@ class AgentTools:
         data["warnings"] = [replace_surrogates(warning[:MAX_WARNING_CHARS]) for warning in _first_rows(outcome.warnings)]
         parts = [text + _read_on_text(rest), *shown_logs]
         parts += [f"warning: {warning}" for warning in data["warnings"]]
-        return AgentAnswer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
+        setting = outcome.error.setting if outcome.error is not None else None
+        return AgentAnswer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted, setting=setting)
 
     def _read_on(self, result_id: str, offset: int) -> AgentAnswer:
         whole = self._results.get(result_id)
@@ -287,12 +313,19 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
 
 
-def with_sign_in(error: Failure) -> Failure:
-    """Return the failure with the command that signs in. Of all settings an agent gets this one: it needs a person."""
-    commands = (
-        SIGN_IN_COMMAND.findall(error.setting or "") if (error.code, error.origin) == ("auth-required", "gloveport") else ()
-    )
-    return replace(error, hint=f"Ask the user to run {' or '.join(commands)}.") if commands else error
+def with_sign_in(error: Failure, pages: str = "") -> Failure:
+    """Return the failure with the command that signs in, and the page where there are pages.
+
+    Of all settings an agent gets this one: it needs a person.
+    """
+    if (error.code, error.origin) != ("auth-required", "gloveport"):
+        return error
+    commands = SIGN_IN_COMMAND.findall(error.setting or "")
+    if not commands:
+        return error
+    found = _SIGNED_IN_SOURCE.search(error.setting or "")
+    page = f"sign in at {pages}/sources/{found[1]}, or to " if found and pages else ""
+    return replace(error, hint=f"Ask the user to {page}run {' or '.join(commands)}.")
 
 
 def _failure_text(outcome: Outcome) -> str:

@@ -5,7 +5,7 @@ commands     all commands with their arguments and help texts; `options` has wha
 help         `gloveport help`, and how help pages look
 run          `gloveport run`; `arguments` reads its program and options, `run_view` shows the run while it happens,
              `outcome_report` prints its outcome
-add, remove  change gloveport.toml; `file_change` shows, confirms and writes the change to a file
+add, remove  change gloveport.toml
 sources      lists the sources and their states
 tools        `gloveport tools …`: search, list, describe, call, changes, accept, trust
 config       `gloveport config …`: show, trust

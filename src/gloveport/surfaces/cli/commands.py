@@ -79,7 +79,7 @@ def cli(ctx: click.Context) -> None:
 @click.argument("file", required=False, metavar="[FILE|-]", shell_complete=complete_files)
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; by default from the file's name.")
-@click.option("--engine", metavar="NAME", help="deno, quickjs, cpython or monty; by default the language's own.")
+@click.option("--engine", metavar="NAME", help="deno, quickjs, cpython, monty or auto; by default the language's own.")
 @click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="The program's variable `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable of `process.env`; repeatable.")
@@ -250,7 +250,7 @@ def connect(**options: Any) -> int:
 
 @cli.command(
     cls=PageCommand,
-    help="Serve search, describe and execute over HTTP: MCP at /mcp, for clients that have the token.",
+    help="Serve over HTTP: MCP at /mcp for clients that have the token, and pages for you.",
     examples=("gloveport serve https://api.example.com/openapi.json other_tools.py",),
 )
 @SOURCES
@@ -281,6 +281,7 @@ def connect(**options: Any) -> int:
     help="Let running programs finish for this long when it stops (30).",
 )
 @click.option("--until-eof", cls=RareOption, is_flag=True, help="stop when input ends")
+@click.option("--examples", is_flag=True, hidden=True)  # for `make run`: its help would not fit one screen
 @PRIVATE
 @WRITES
 @TRUST_ANNOTATIONS
@@ -304,6 +305,32 @@ def serve(**options: Any) -> int:
 
     what = ServedSources(**{name: options.pop(name) for name in SERVED_OPTIONS})
     return serve_command(ServeOptions(what, **options))
+
+
+@cli.command(
+    "open",
+    cls=PageCommand,
+    help="Open the pages of a running `gloveport serve` in the browser, signed in by a link that works once.",
+    rare=True,
+    examples=("gloveport open", "gloveport open --role approver"),
+)
+@click.option(
+    "--role",
+    type=OneOf(["admin", "approver", "agent"]),
+    default="admin",
+    metavar="ROLE",
+    help="Sign in as admin (the default), approver or agent.",
+)
+@click.option("--agent", default="default", metavar="NAME", help="With --role agent: which one.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The server at this port, where several run.")
+@click.option("--print", "only_print", is_flag=True, help="Print the link and open no browser.")
+@JSON
+@COLOR
+def open_(**options: Any) -> int:
+    """Open the pages."""
+    from gloveport.surfaces.cli.open import OpenOptions, open_command
+
+    return open_command(OpenOptions(**options))
 
 
 @cli.command(

@@ -9,12 +9,12 @@ from gloveport.host.plugins.trust import needs_trust as plugin_needs_trust
 from gloveport.host.plugins.trust import trust as trust_plugin
 from gloveport.loosening import trust_settings
 from gloveport.sources.trust import needs_trust, what_it_does
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.pager import paged
-from gloveport.surfaces.cli.sources import location_of
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.settings import HOW_TO_TRUST
+from gloveport.surfaces.sources.source_rows import location_of
 from gloveport.surfaces.terminal import visible_line
 
 PLUGIN_RIGHTS = "runs in the host, where it may do what you may"
@@ -36,7 +36,7 @@ def show_command(view: ViewOptions) -> int:
             if row["ignored"]:
                 out.line(out.fold(f"    ignored: {visible_line(row['ignored'])}", " " * 4))
         if settings.ignored or any(row["ignored"] and row["key"] == "plugins" for row in rows):
-            err.line(f"hint: {HOW_TO_TRUST}")
+            err.line(err.fold(f"hint: {HOW_TO_TRUST}", " " * 6))
         if not rows:
             err.line("there are no settings: every value is the default")
     return 0

@@ -10,6 +10,7 @@ from dataclasses import asdict
 import gloveport
 from gloveport.errors import CODES, SandboxError, exit_code
 from gloveport.host.engine_pools import hosted_engines
+from gloveport.host.plugins import port_plugins
 from gloveport.host.sandbox_host import connector
 from gloveport.sandbox.engines.engine import installed_version
 from gloveport.sandbox.engines.registry import REMOTE_ENGINES, EngineStatus, preferred_engines, try_engines
@@ -21,10 +22,12 @@ from gloveport.surfaces.terminal import Stream, stream
 
 
 def engines_command(view: ViewOptions) -> int:
-    """List the engines, with those of the sandbox host in the settings; return 0 when one can be used, else 8."""
-    sandbox, out = view.settings().sandbox, view.out
-    hosted = hosted_engines(connector(sandbox))
-    found = run_interruptible(try_engines(hosted, preferred_engines(sandbox.get("engines", ()))))
+    """List the engines, with those of plugins and of the sandbox host; return 0 when one can be used, else 8."""
+    settings, out = view.settings(), view.out
+    sandbox, engines = settings.sandbox, port_plugins(settings.plugins).extensions.engines
+    added = (engine for name, engine in engines.items() if engines.plugin_of(name))
+    preferred = preferred_engines(sandbox.get("engines", ()), engines)
+    found = run_interruptible(try_engines((*added, *hosted_engines(connector(sandbox))), preferred))
     wrong = None
     if not any(engine.available for engine in found):
         wrong = SandboxError("no engine can be used here", hint=CODES["sandbox-unavailable"].fix)
@@ -46,7 +49,7 @@ def _show_engine(out: Stream, engine: EngineStatus) -> None:
     for ability in engine.abilities:
         out.line(out.fold(f"    {ability.name:<11} {ability.state:<4} {ability.detail}", " " * 21))
     if not engine.available and engine.name not in REMOTE_ENGINES:
-        out.line(f"    next: {as_typed('gloveport doctor')}")
+        out.line(out.fold(f"    next: {as_typed(engine.fix or 'gloveport doctor')}", " " * 10))
 
 
 def version_command(*, as_json: bool) -> int:

@@ -10,6 +10,7 @@ import click
 
 from gloveport.errors import CODES, OptionError
 from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import stream
 
 PAGE_COLUMNS = 100
@@ -114,7 +115,7 @@ class PageGroup(click.Group):
         if rare:
             formatter.write(_row("  and also ", ", ".join(str(command.name) for command in rare)))
         more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."
-        formatter.write(f"\n{more}\n")
+        formatter.write(f"\n{as_typed(more)}\n")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of this name; an unknown name is an error that suggests a known one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shlex
 import socket
@@ -9,30 +10,37 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport, program_logger
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
 from gloveport.store.tokens import Role
-from gloveport.surfaces.activity_log import ActivityLog, LogFormat
+from gloveport.surfaces.activity_log import ActivityLog, LogFormat, log_warnings
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_RUNS, Admission
+from gloveport.surfaces.http.api.programs.example_programs import examples_for
+from gloveport.surfaces.http.api.store_reader import StoreReader
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.protected_resource import resource_from
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
 from gloveport.surfaces.interruption import run_interruptible, stop_at_end_of_input
 from gloveport.surfaces.mcp.stdio import ServedSources
-from gloveport.surfaces.own_command import typed_command
+from gloveport.surfaces.own_command import as_typed, typed_command
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
+from gloveport.surfaces.web.links import LinkServer, link, page_url, person
+from gloveport.surfaces.web.sessions import CODE_SECONDS, WebSessions
 from gloveport.types import Tool
 
 MAX_SHOWN_TOOLS = 12
+STOPPING = "Press Ctrl-C to stop when running programs have finished, twice to stop at once."
 PROTOCOL = "2026-07-28"
 REQUEST_META = {"protocolVersion": PROTOCOL, "clientInfo": {"name": "curl", "version": "1"}, "clientCapabilities": {}}
+
+logger = logging.getLogger("gloveport")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class ServeOptions:
     role: Role
     grace: float
     until_eof: bool
+    examples: bool
     quiet: bool
     log_format: LogFormat
     as_json: bool
@@ -58,7 +67,7 @@ class ServeOptions:
 def serve_command(options: ServeOptions) -> int:
     """Serve until the process is asked to stop; return the exit code."""
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    log_warnings()
     program_logger.setLevel(logging.INFO)  # whoever starts a run may ask for it
     given = Path(options.token_file) if options.token_file else None
     token = read_token(given) if given else own_token()
@@ -76,15 +85,22 @@ def serve_command(options: ServeOptions) -> int:
         write_document(out, document)
     else:
         _show_address(out, document, None if given else token.reveal())
-    ready = None if options.as_json else partial(_show_ready, out, err, port, document)
     try:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
             resource = resource_from(settings.serve)
             check = TokenCheck(token, port.store_path, port.agent, resource, own_role=options.role)
-            traced = {"traces": settings.serve.traces}
-            shown = {"on_activity": log.record if log else None, "on_ready": ready, "settings": settings.serve} | traced
-            serving = _serve(options, port, listening, check, shown)
-            run_interruptible(serving, grace_seconds=options.grace)
+            sessions, pages = WebSessions(check), page_url(*listening.getsockname()[:2])
+
+            def show_ready(report: JailReport) -> None:
+                _show_ready(out, port, document, report)
+                _show_pages(out, pages, sessions)
+                err.line()
+                err.line(err.paint(err.fold(STOPPING), "dim"))
+
+            shown = {"on_activity": log.record if log else None, "on_ready": None if options.as_json else show_ready}
+            shown |= {"settings": settings.serve, "traces": settings.serve.traces, "sessions": sessions}
+            shown |= {"pages": pages}
+            run_interruptible(_serve(options, port, listening, check, shown), grace_seconds=options.grace)
     finally:
         if log is not None:
             log.close()
@@ -94,11 +110,31 @@ def serve_command(options: ServeOptions) -> int:
 async def _serve(
     options: ServeOptions, port: Gloveport, listening: socket.socket, token: TokenCheck, shown: Mapping[str, Any]
 ) -> None:
+    address = listening.getsockname()
     names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
     admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)
     server = HttpServer(port, names, token, admission, options.grace, direct=options.what.direct, **shown)
-    await server.serve(listening)
+    examples = asyncio.create_task(_run_examples(port)) if options.examples else None
+    async with LinkServer(shown["pages"], address[1], shown["sessions"]).serving():
+        await server.serve(listening)
+    if examples is not None:
+        examples.cancel()
+        await asyncio.wait([examples])
+
+
+async def _run_examples(port: Gloveport) -> None:
+    """Run the example programs, so that the pages have something to show; but not while a run waits for somebody."""
+    store = StoreReader(port.store_path)
+    try:
+        await port.open(naming="")
+        if not await store.runs(lambda runs: runs.latest(limit=1, statuses=("waiting",))):
+            examples = examples_for(port.catalog)
+            await asyncio.gather(*(port.run(one.code, language=one.language) for one in examples))
+    except GloveportError as error:  # whoever asks for a run gets it, too
+        logger.warning("can't run the examples: %s", error.message)
+    finally:
+        await store.close()
 
 
 def _url(listening: socket.socket) -> str:
@@ -113,13 +149,14 @@ def _show_address(out: Stream, document: Mapping[str, object], token: str | None
     out.line(out.fold(f"token    {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}", " " * 9))
 
 
-def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str, object], report: JailReport) -> None:
+def _show_ready(out: Stream, port: Gloveport, document: Mapping[str, object], report: JailReport) -> None:
     """Print the strength of the jail, the tools, and commands to try next: each works as it is printed."""
     catalog = port.catalog
     out.line(out.fold(f"sandbox  {STRENGTH_MEANING[report.strength]}", " " * 9))
     paths = [catalog.path_of(tool) for tool in catalog.tools]
     more = f", … and {len(paths) - MAX_SHOWN_TOOLS:,} more" if len(paths) > MAX_SHOWN_TOOLS else ""
-    listed = ", ".join(paths[:MAX_SHOWN_TOOLS]) + more or "none: name a file, a URL or a command, or use `gloveport add`"
+    none = as_typed("none: name a file, a URL or a command, or use `gloveport add`")
+    listed = ", ".join(paths[:MAX_SHOWN_TOOLS]) + more or none
     out.line(out.fold(f"tools    {len(paths):,}: {listed}", " " * 9))
     for problem in port.problems:
         if problem.broken:
@@ -129,8 +166,19 @@ def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str
     out.line(f"\n{_execute_command(document, _example(catalog.tools, catalog.path_of))}\n")
     out.line(f"{typed_command()} connect claude-code --url {document['mcp']}")
     out.line(f"{typed_command()} doctor")
-    err.line()
-    err.line(err.paint(err.fold("Press Ctrl-C to stop when running programs have finished, twice to stop at once."), "dim"))
+
+
+def _show_pages(out: Stream, page: str, sessions: WebSessions) -> None:
+    """Print where the pages are. A link that signs in goes to a terminal only: other output may be kept as a log."""
+    out.line()
+    if not out.terminal:
+        out.line(f"The pages are at {page}; `{typed_command()} open` signs you in.")
+        return
+    code, _ = sessions.new_code(person())
+    minutes = f"works once, within {CODE_SECONDS / 60:g} minutes; then: {typed_command()} open"
+    out.line(f"{out.paint('Open the pages', 'bold')}  ({minutes})")
+    out.line()
+    out.line(f"  {out.paint(link(page, code), 'bold')}")
 
 
 def _example(tools: Sequence[Tool], path_of: Callable[[Tool], str]) -> str:

@@ -18,6 +18,11 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 MAX_UNAUTHENTICATED = 256  # with the sandboxes' descriptors they fit into the usual limit of 1,024
 UNAUTHENTICATED_TIMEOUT_SECONDS = 5.0
 IDLE_TIMEOUT_SECONDS = 30.0
+MAX_UNPAUSED_BYTES = 64 * 1024  # of a message that waits for the application while more are read
+READ_BYTES = 4096
+MAX_READING_SECONDS = 0.005  # in one turn of the loop
+MAX_FRAGMENTS = 16_384  # of one message
+TOO_BIG = 1009  # a code of RFC 6455 that closes a WebSocket
 _CONNECTION = "gloveport.connection"
 
 
@@ -112,6 +117,64 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     The library takes it for an application that forgot to answer, and logs an error for every wrong token.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._unread = bytearray()
+        self._queued_bytes = 0
+        self.read_paused = True  # so the library leaves it to `_update_reading`
+
+    def data_received(self, data: bytes) -> None:
+        """Read frames in short steps: thousands of the smallest arrive at once, and each takes some microseconds."""
+        is_under_way = bool(self._unread)
+        self._unread += data
+        if not is_under_way:
+            self._read_frames()
+
+    def _read_frames(self) -> None:
+        until = self.loop.time() + MAX_READING_SECONDS
+        while self._unread and not self.transport.is_closing():
+            piece = bytes(self._unread[:READ_BYTES])
+            super().data_received(piece)
+            del self._unread[:READ_BYTES]
+            if self._unread and self.loop.time() > until:
+                self.loop.call_soon(self._read_frames)
+                break
+        else:
+            self._unread.clear()
+        self._update_reading()
+
+    def handle_cont(self, event: Any) -> None:
+        """Take a part of a message; close the connection on one of too many parts: empty ones cost memory, too."""
+        if len(self.frames) > MAX_FRAGMENTS:
+            self.conn.fail(TOO_BIG, "the message has too many parts")
+            self.handle_parser_exception()
+        else:
+            super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """Queue a message for the application."""
+        self._queued_bytes += sum(map(len, self.frames))
+        super().send_receive_event_to_app()
+        self._update_reading()
+
+    async def receive(self) -> Any:
+        """Return what the client says next. A flood of messages leaves other connections their turns."""
+        if not self.queue.empty():
+            await asyncio.sleep(0)
+        message = await self.queue.get()
+        if self.queue.empty():
+            self._queued_bytes = 0
+        self._update_reading()
+        return message
+
+    def _update_reading(self) -> None:
+        """Pause reading while messages wait, else resume it. One small message may wait: a pause costs two system calls."""
+        is_behind = not self.close_sent and (self.queue.qsize() > 1 or self._queued_bytes > MAX_UNPAUSED_BYTES)
+        if self._unread or is_behind:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
 
     async def send(self, message: Any) -> None:
         """Send a message of the application."""

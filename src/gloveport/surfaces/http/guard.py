@@ -3,6 +3,9 @@
 In this order: its headers are unambiguous, the Host header names this server, the Origin is not another site, the token is
 right, the path is one of ours, the content type is JSON, the body is small and shallow, and the server can admit another
 run. A WebSocket is refused before the upgrade; its messages are checked where they are read.
+
+In place of a token, a request to the API may have the cookie of a session of the pages. Browsers add it by themselves, and
+send it to every port of a host. So such a request must name the session's key too, and come from a page of this origin.
 """
 
 from __future__ import annotations
@@ -26,8 +29,11 @@ from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY,
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
 from gloveport.surfaces.http.revocation import RevocableConnection
-from gloveport.surfaces.http.token import HOST_ROLES, TokenCheck
+from gloveport.surfaces.http.token import HOST_ROLES, Caller, TokenCheck
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, read_message
+from gloveport.surfaces.web.pages import Pages
+from gloveport.surfaces.web.sessions import LINK_SCHEME, WebSession, WebSessions, names_key
+from gloveport.surfaces.web.views import twin_of
 
 logger = logging.getLogger("gloveport")
 
@@ -37,7 +43,10 @@ PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
 QUICK_TOOLS = ("search", "describe", "resume")
 """The MCP tools that start no program; every other one does, in direct mode too."""
 RUNS_PATH = f"{API_PATH}/runs"
-UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length")
+SIGN_IN_PATH = f"{API_PATH}/sign-in"
+KEY_HEADER = "x-gloveport"
+UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length", "cookie", KEY_HEADER)
+SAFE_METHODS = ("GET", "HEAD")
 Hold = Callable[[int], None]
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
 
@@ -67,8 +76,12 @@ class ServerNames:
 class Guard:
     """An ASGI application that checks requests before another application gets them."""
 
-    def __init__(self, app: ASGIApp, names: ServerNames, token: TokenCheck, admission: Admission) -> None:
+    def __init__(
+        self, app: ASGIApp, names: ServerNames, token: TokenCheck, admission: Admission, sessions: WebSessions
+    ) -> None:
         self._app = app
+        self._pages = Pages()
+        self._sessions = sessions
         self._names = names
         self._token = token
         self._admission = admission
@@ -82,24 +95,32 @@ class Guard:
             await self._app(scope, receive, send)
             return
         with self._admission.memory() as hold:  # the body counts until it is answered
-            body, is_run = None, False
+            body, place = None, None
             try:
                 headers = _headers(scope)
                 if scope["path"] in self._public and scope["type"] == "http":
                     await self._app(scope, receive, send)
                     return
+                if scope["type"] == "http" and (self._pages.serves(scope["path"]) or self._pages.answers_stray(scope)):
+                    self._check_host(headers)
+                    await self._pages(scope, receive, send)
+                    return
+                scope = _of_twin(scope)
                 await self._check(scope, headers)
                 if scope["type"] == "http":
                     is_post = scope["method"] == "POST"
                     body = await _body(headers, receive, hold) if is_post else b""
                     is_run = is_post and await _is_run(scope["path"], body)
                     await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
-                if is_run or scope["type"] == "websocket":
-                    self._admission.check()
+                    place = self._admission.request if is_run else None
+                else:
+                    place = self._admission.socket
+                if place is not None:
+                    self._admission.check(scope[CALLER_SCOPE_KEY].name, is_socket=scope["type"] == "websocket")
             except GloveportError as error:
                 await _refuse(scope, send, error, self._challenge)
                 return
-            with self._admission.request() if is_run else nullcontext():
+            with nullcontext() if place is None else place(scope[CALLER_SCOPE_KEY].name):
                 await self._pass_on(scope, headers, receive, send, body)
 
     async def _pass_on(
@@ -109,7 +130,7 @@ class Guard:
 
         async def is_valid() -> bool:
             try:
-                return await self._token.caller_of(headers.get("authorization", "")) == scope[CALLER_SCOPE_KEY]
+                return await self._caller(scope, headers) == scope[CALLER_SCOPE_KEY]
             except GloveportError:
                 return False
 
@@ -117,17 +138,36 @@ class Guard:
             given = connection.receive if body is None else _replay(body, connection.receive)
             await self._app(scope, given, connection.send)
 
-    async def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._names.include(host):
+    def _check_host(self, headers: Mapping[str, str]) -> None:
+        if not self._names.include(headers.get("host", "")):
             raise _refusal("wrong-origin", "the Host header does not name this server")
+
+    async def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller | None:
+        """Return who sent a request: by its token, or by the cookie or the one-time code of a page."""
+        given, path = headers.get("authorization", ""), scope["path"]
+        is_http = scope["type"] == "http"
+        if is_http and path == SIGN_IN_PATH and scope["method"] == "POST" and given.lower().startswith(f"{LINK_SCHEME} "):
+            if (caller := self._sessions.redeem(given)) is None:
+                raise _refusal("unauthorized", "this link was used, or has expired: `gloveport open` makes another one")
+            return caller
+        is_page = is_http and (path.startswith(f"{API_PATH}/") or path == METRICS_PATH)
+        if given or "cookie" not in headers or not is_page:
+            return await self._token.caller_of(given)
+        if (session := await self._sessions.find(headers)) is None:
+            raise _refusal("unauthorized", "nobody is signed in: `gloveport open` makes a link that signs you in")
+        _check_page(scope["method"], headers, session)
+        return session.caller
+
+    async def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        self._check_host(headers)
+        host, origin = headers["host"], headers.get("origin")
         # Our own pages have this very origin; other sites, local files and sandboxed frames (`null`) do not.
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
             raise _refusal("wrong-origin", "the request comes from another origin")
         try:
-            caller = await self._token.caller_of(headers.get("authorization", ""))
+            caller = await self._caller(scope, headers)
         except OptionError as error:
-            raise _refusal("unauthorized", error.message) from None
+            raise _refusal("unauthorized", error.message, error.hint) from None
         if caller is None:
             raise _refusal("unauthorized", "the request needs the server's token, or another one that it knows")
         scope[CALLER_SCOPE_KEY] = caller
@@ -148,6 +188,32 @@ class Guard:
         is_empty = not media and headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         if scope["method"] == "POST" and media != "application/json" and not is_empty:
             raise _refusal("not-json", "the body must be application/json")
+
+
+def _check_page(method: str, headers: Mapping[str, str], session: WebSession) -> None:
+    """Refuse a request that has the cookie and was not made by a page of ours (M1, M16).
+
+    Reads need the key too: browsers send the cookie to a server of another user at another port of this host.
+    """
+    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise _refusal("wrong-origin", "the request comes from another site")
+    is_read, has_key = method in SAFE_METHODS, names_key(session, headers.get(KEY_HEADER, ""))
+    if is_read and not has_key:
+        raise _refusal("unauthorized", f"nobody is signed in here: the cookie counts with its key in {KEY_HEADER} alone")
+    if not has_key or (not is_read and "origin" not in headers):
+        raise _refusal(
+            "wrong-origin", f"a request with a cookie needs an Origin, and the key of its session in {KEY_HEADER}"
+        )
+
+
+def _of_twin(scope: Scope) -> Scope:
+    """Return the request to the API that answers `VIEW.json`; any other request as it is."""
+    is_read = scope["type"] == "http" and scope["method"] in SAFE_METHODS
+    found = twin_of(scope["path"], scope["query_string"].decode("latin-1")) if is_read else None
+    if found is None:
+        return scope
+    path, query = found
+    return {**scope, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -207,8 +273,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _refusal(code: str, message: str) -> GloveportError:
-    return GloveportError(message, code=code, hint=CODES[code].fix)
+def _refusal(code: str, message: str, hint: str | None = None) -> GloveportError:
+    return GloveportError(message, code=code, hint=hint or CODES[code].fix)
 
 
 async def _refuse(scope: Scope, send: Send, error: GloveportError, challenge: str) -> None:

@@ -29,16 +29,15 @@ class RevocableConnection:
         self._inner_send = send
         self._is_valid = is_valid
         self._watching: asyncio.Task[None] | None = None
-        self._receiving: asyncio.Future[Message] | None = None
+        self._receiving: asyncio.Timeout | None = None
         self._is_revoked = self._is_ended = self._has_begun = False
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for waiting in (self._watching, self._receiving):
-            if waiting is not None:
-                waiting.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
         if self._is_revoked and self._has_begun and not self._is_ended:
             await self._inner_send(SOCKET_END if self._is_socket else STREAM_END)
 
@@ -46,13 +45,15 @@ class RevocableConnection:
         """Return what the client says next, or that it has gone."""
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
-        if self._receiving is None:
-            self._receiving = asyncio.ensure_future(self._inner_receive())
-        await asyncio.wait([self._receiving, self._watching], return_when=asyncio.FIRST_COMPLETED)
-        if self._watching.done():
+        if self._is_revoked:
             return self._gone
-        received, self._receiving = self._receiving, None
-        return received.result()
+        try:
+            async with asyncio.timeout(None) as self._receiving:  # no task of its own: it would cost two turns of the loop
+                return await self._inner_receive()
+        except TimeoutError:
+            return self._gone
+        finally:
+            self._receiving = None
 
     async def send(self, message: Message) -> None:
         """Send a message of the application. After the revocation, nothing more goes out."""
@@ -73,3 +74,5 @@ class RevocableConnection:
         while not self._is_revoked:
             await asyncio.sleep(CHECK_SECONDS)
             self._is_revoked = not await self._is_valid()
+        if self._receiving is not None:
+            self._receiving.reschedule(asyncio.get_running_loop().time())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from gloveport.host.port import Gloveport
 from gloveport.sandbox.engines.remote.loan import serve_loan
 from gloveport.sandbox.engines.remote.messages import MAX_MESSAGE_BYTES
+from gloveport.surfaces.http import CALLER_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 
 
@@ -20,7 +23,8 @@ class SandboxHost:
     async def serve(self, socket: WebSocket) -> None:
         """Lend a sandbox of this port until the caller or the run ends."""
         await socket.accept()
-        await serve_loan(_ServerSocket(socket), self._port.sandboxes, self._admission.run_slot)
+        slot = partial(self._admission.run_slot, socket.scope[CALLER_SCOPE_KEY].name)
+        await serve_loan(_ServerSocket(socket), self._port.sandboxes, slot)
 
 
 class _ServerSocket:

@@ -22,14 +22,16 @@ from starlette.types import ASGIApp
 from gloveport.config import ServeConfig
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
+from gloveport.surfaces.activity_log import OnActivity
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api.app import Api, nowhere
 from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections, WebSocketConnection
 from gloveport.surfaces.http.guard import Guard, ServerNames
 from gloveport.surfaces.http.token import TokenCheck
-from gloveport.surfaces.mcp.server import AgentServer, OnActivity, OnReady
+from gloveport.surfaces.mcp.server import AgentServer, OnReady
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES
+from gloveport.surfaces.web.sessions import WebSessions
 
 MAX_SESSIONS, MAX_CONNECTIONS = 1000, 2000
 MAX_ACCEPTED_AT_ONCE = 128  # connections between two turns of the event loop
@@ -54,9 +56,12 @@ class HttpServer:
         on_ready: OnReady | None = None,
         traces: bool = False,
         settings: ServeConfig | None = None,
+        sessions: WebSessions | None = None,
+        pages: str = "",
     ) -> None:
         self._port = port
-        self._agents = AgentServer(port, admission, direct=direct, on_activity=on_activity, on_ready=on_ready)
+        shown = {"on_activity": on_activity, "on_ready": on_ready}
+        self._agents = AgentServer(port, admission, direct=direct, pages=pages, **shown)
         self._admission = admission
         self._grace = grace_seconds
         self._stop_requested, self._stop_now = asyncio.Event(), asyncio.Event()
@@ -70,9 +75,10 @@ class HttpServer:
         ]
         self._resource = token.resource
         routes += [] if self._resource is None else self._resource.routes
-        self._api = Api(port, admission, settings or ServeConfig())
+        sessions = sessions or WebSessions(token)
+        self._api = Api(port, admission, settings or ServeConfig(), sessions, on_activity)
         app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
-        self.app = Guard(_traced(app, port) if traces else app, names, token, admission)
+        self.app = Guard(_traced(app, port) if traces else app, names, token, admission, sessions)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; then let runs finish within the grace period. A second signal stops at once."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from gloveport.errors import OptionError, StoreError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import Secret
+from gloveport.store.reading import there_is
 from gloveport.store.tokens import Role, TokenStore, token_digest
 from gloveport.surfaces.http.protected_resource import ProtectedResource
 from gloveport.types import DEFAULT_AGENT
@@ -113,18 +114,27 @@ class TokenCheck:
         Raise OptionError for an agent that has a token and is not in the settings.
         """
         scheme, _, given = authorization.partition(" ")
-        digest, found = token_digest(given.strip()), None
-        for caller, known in (self._own, *await self._known()):
-            if hmac.compare_digest(digest, known):
-                found = caller
+        found = await self.holder(token_digest(given.strip()))
         if scheme.lower() != "bearer":
             return None
         if found is None and self.resource is not None and (agent := await self.resource.agent_of(given.strip())):
             found = Caller(agent)
         if found is None:
             return None
-        if found.runs_programs:
-            self._check_agent(found.name)
+        self.check_known(found)
+        return found
+
+    def check_known(self, caller: Caller) -> None:
+        """Raise OptionError for an agent that the settings don't name."""
+        if caller.runs_programs:
+            self._check_agent(caller.name)
+
+    async def holder(self, digest: bytes) -> Caller | None:
+        """Return the holder of the static token with this digest; None if it was removed."""
+        found = None
+        for caller, known in (self._own, *await self._known()):
+            if hmac.compare_digest(digest, known):
+                found = caller
         return found
 
     async def _known(self) -> list[tuple[Caller, bytes]]:
@@ -137,7 +147,7 @@ class TokenCheck:
 
     def _read(self, store: Path) -> None:
         try:
-            if store.exists():
+            if there_is(store):
                 with closing(TokenStore(store)) as tokens:
                     self._stored = [(Caller(name, role), digest) for name, role, digest in tokens.all_digests()]
         except StoreError as error:

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import secrets
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -39,7 +38,7 @@ from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
 from gloveport.large_values import is_large, off_loop, off_loop_if
 from gloveport.sandbox.jail.strength import JailReport
-from gloveport.surfaces.activity_log import Activity
+from gloveport.surfaces.activity_log import OnActivity, RunActivity
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http import AGENT_SCOPE_KEY
@@ -58,7 +57,6 @@ NOTIFY_TIMEOUT_SECONDS = 5.0
 MAX_SESSIONS = 256
 
 Context = ServerRequestContext[Any, Any]
-OnActivity = Callable[[Activity], None]
 OnReady = Callable[[JailReport], None]
 T = TypeVar("T")
 
@@ -75,9 +73,11 @@ class AgentServer:
         direct: tuple[str, ...] = (),
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
+        pages: str = "",
     ) -> None:
         self._port = port
         self._agent = agent
+        self._pages = pages
         self._given_direct = direct
         self._direct: dict[str, DirectTools] = {}  # by agent
         self._on_activity = on_activity
@@ -182,10 +182,10 @@ class AgentServer:
         run = partial(tools.call, params.name, args)
         if chosen is not None:
             run = partial(tools.run_with, program_of(chosen), args)
-        async with self._admission.run_slot():
+        async with self._admission.run_slot(self._agent_of(context)):
             if self._on_activity is None:
                 return await run(on_event=progress.on_event if progress.wanted else None)
-            activity = _RunActivity(self._shown_agent(context), self._on_activity)
+            activity = RunActivity(self._shown_agent(context), self._on_activity)
             return await _run_logged(run, progress, activity)
 
     async def _direct_tools(self, context: Context) -> DirectTools | None:
@@ -211,8 +211,8 @@ class AgentServer:
         agent = self._agent_of(context)
         if agent not in self._tools:
             direct = bool(self._patterns(agent))
-            bounds = {"max_chars": MAX_ANSWER_CHARS, "reads_on": False} if direct else {}
-            self._tools[agent] = AgentTools(self._port, agent=agent, **bounds)
+            bounds: dict[str, Any] = {"max_chars": MAX_ANSWER_CHARS, "reads_on": False} if direct else {}
+            self._tools[agent] = AgentTools(self._port, agent=agent, pages=self._pages, **bounds)
         return self._tools[agent]
 
     def _shown_agent(self, context: Context) -> str:
@@ -259,47 +259,18 @@ class _ClientSession:
         self.change_listener: ServerSession | None = None
 
 
-class _RunActivity:
-    """Reports the calls of one run, and its end."""
-
-    def __init__(self, agent: str, report: OnActivity) -> None:
-        self.run = ""
-        self._agent = agent
-        self._report = report
-        self._began = time.monotonic()
-        self._calls = 0
-
-    def on_event(self, event: Event) -> None:
-        """Report a call that ended."""
-        if event.kind == "call-ended" and event.call is not None:
-            self.run = event.run
-            self._calls += 1
-            self._report(Activity.of_call(self._agent, event.run, event.call))
-
-    def ended(self, status: str, error: str | None) -> None:
-        """Report the end of the run."""
-        seconds = time.monotonic() - self._began
-        self._report(Activity("run", self._agent, self.run, "execute", status, seconds, self._calls, error))
-
-
 async def _run_logged(
-    run: Callable[..., Coroutine[Any, Any, AgentAnswer]], progress: ProgressReporter, activity: _RunActivity
+    run: Callable[..., Coroutine[Any, Any, AgentAnswer]], progress: ProgressReporter, activity: RunActivity
 ) -> AgentAnswer:
     def on_event(event: Event) -> None:
         activity.on_event(event)
         if progress.wanted:
             progress.on_event(event)
 
-    try:
+    with activity.failing():
         answer = await run(on_event=on_event)
-    except GloveportError as error:
-        activity.ended("failed", error.code)
-        raise
-    except asyncio.CancelledError:
-        activity.ended("cancelled", None)
-        raise
     activity.run = str(answer.data.get("run", ""))
-    activity.ended(str(answer.data.get("status")), dict(answer.data.get("error") or {}).get("code"))
+    activity.ended(str(answer.data.get("status")), dict(answer.data.get("error") or {}).get("code"), answer.setting)
     return answer
 
 

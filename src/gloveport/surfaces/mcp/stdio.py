@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import logging
 import os
 import sys
 from contextlib import redirect_stdout
@@ -15,9 +14,11 @@ from gloveport.config import Config
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.sources.detection import check, likely_name
+from gloveport.surfaces.activity_log import log_warnings
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.server import AgentServer
 from gloveport.surfaces.mcp.stdio_transport import StdioTransport
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import DEFAULT_AGENT, Strength
@@ -44,10 +45,11 @@ class ServedSources:
     direct: tuple[str, ...] = ()
 
     def settings(self) -> Config:
-        """Return the settings. Text that can't be a source is refused here."""
-        for text in self.sources:
+        """Return the settings. Text that can't be a source is refused here, unless a plugin may know better."""
+        settings = load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
+        for text in () if settings.plugins else self.sources:
             check(text)
-        return load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
+        return settings
 
     def port(self, settings: Config) -> Gloveport:
         """Return the port; it type-checks programs before they run. A source that can't be reached may be up later."""
@@ -67,7 +69,7 @@ def mcp_command(serving: ServedSources) -> int:
     cast(io.TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
     out = claim_stdout()
     requests = _claim_stdin()
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    log_warnings()
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port(serving.settings())
         run_interruptible(_serve(port, requests, out, AgentServer(port, agent=serving.agent, direct=serving.direct)))
@@ -76,7 +78,7 @@ def mcp_command(serving: ServedSources) -> int:
 
 async def _serve(port: Gloveport, requests: int, out: TextIO, server: AgentServer) -> None:
     if os.isatty(requests):
-        stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
+        stream(sys.stderr).line(as_typed(TERMINAL_NOTICE))  # only now does Ctrl-C end it cleanly
     try:
         async with StdioTransport(requests, out).open() as (incoming, outgoing):
             server.open()

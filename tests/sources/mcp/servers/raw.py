@@ -134,6 +134,9 @@ def called(id: int, params: dict[str, Any]) -> None:  # noqa: PLR0912 - one bran
         sys.stdout.write(
             "starting up...\n\n{}\n[1, 2]\nnull\n\x00\xff{\n" + '{"jsonrpc": "2.0", "id": 999999, "result": {}}\n'
         )
+    if BEHAVIOUR == "meta":
+        send({"id": id, "result": text(json.dumps(params.get("_meta")))})
+        return
     if BEHAVIOUR == "heir":
         child = subprocess.Popen(["sleep", "600"])  # it inherits stdout
         send({"id": id, "result": text(json.dumps({"child": child.pid}))})

@@ -17,6 +17,7 @@ from gloveport.types import Language
 
 ZONES = "/usr/share/zoneinfo"
 PACKAGES_FOLDER = "/packages"
+HEAP_MB = 7  # less than the modules that are loaded in advance take
 # PEP 600 lets wheels expect these of the system, beside libc itself; PyPI's auditwheel puts all others into the wheel.
 WHEEL_LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1")
 
@@ -57,8 +58,10 @@ class CPythonEngine:
         folders |= _system_libraries() if options.packages else {}
         # Each has its own variable: without namespaces, the jail replaces a value that is the path of a bound folder.
         env = {f"GLOVEPORT_PACKAGE_{place[-3:]}": place for place in folders if place.startswith(PACKAGES_FOLDER)}
+        if options.workspace is not None:
+            env["GLOVEPORT_WORKSPACE"] = options.workspace.path
         files = {**guest_files(Path(__file__).parent), **_build_settings()}
-        return zygote_launch(files, folders, env, workspace=options.workspace)
+        return zygote_launch(files, folders, env, workspace=options.workspace, heap_mb=HEAP_MB)
 
     async def start(self, launcher: Launcher) -> Worker:
         """Have the zygote fork a guest and return its worker once it is ready."""

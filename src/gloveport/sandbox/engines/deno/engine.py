@@ -6,7 +6,7 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions, installed_version
 from gloveport.sandbox.engines.javascript.bundle import OWN_MODULES, prelude
-from gloveport.sandbox.jail.workspace import WORKSPACE
+from gloveport.sandbox.jail.workspace import WORKSPACE, WorkspaceQuota
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
@@ -26,8 +26,6 @@ FLAGS = (
     "--deny-import",
     "--no-code-cache",
 )
-# For `files`; the jail has nothing else that could be written to.
-WORKSPACE_FLAGS = (f"--allow-read={WORKSPACE}", f"--allow-write={WORKSPACE}")
 ENVIRONMENT = {
     "DENO_DIR": DENO_DIR,
     "DENO_EMIT_CACHE_MODE": "disable",  # trying to write it would cost the first TypeScript import 150 ms
@@ -86,10 +84,11 @@ class DenoEngine:
                 "deno",
                 "run",
                 *FLAGS,
-                *(WORKSPACE_FLAGS if options.workspace is not None else ()),
+                *_workspace_flags(options.workspace),
                 f"--v8-flags={','.join(_v8_flags(options))}",
                 f"{GUEST_FOLDER}/main.js",
-                *(["wasm"] if options.allow_wasm else []),
+                "wasm" if options.allow_wasm else "",
+                WORKSPACE if options.workspace is None else options.workspace.path,
             ),
             env=ENVIRONMENT,
             files={
@@ -119,6 +118,11 @@ const [running, failed] = core.evalContext(core.decode(script), "file://{GUEST_F
 if (failed) throw failed.thrown;
 await running;
 """
+
+
+def _workspace_flags(workspace: WorkspaceQuota | None) -> tuple[str, ...]:
+    """Return the permissions for `files`; the jail has nothing else that could be written to."""
+    return () if workspace is None else (f"--allow-read={workspace.path}", f"--allow-write={workspace.path}")
 
 
 def _v8_flags(options: ProcessOptions) -> list[str]:

@@ -16,6 +16,12 @@ export function startClock(time) {
   now = origin = time;
 }
 
+/** Starts the clock again at a later time. Durations do not show it. */
+export function restartClock(time) {
+  origin += time - now;
+  now = time;
+}
+
 /** Returns the time of the current event in microseconds, without a reading. */
 export function currentTime() {
   return now;

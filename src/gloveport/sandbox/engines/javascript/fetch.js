@@ -28,6 +28,7 @@ const ABOUT_BODY = {
   "content-location": true,
 };
 const MAX_REDIRECTS = 20;
+const CLIENTS = ["client", "dispatcher", "agent"]; // of Deno, Node and node-fetch
 
 function originOf(url) {
   const end = stringIndexOf(url, "/", 8);
@@ -90,6 +91,11 @@ export function fetch(input, init) {
     return answer(request);
   };
   return new Promise_((resolve) => {
+    for (let i = 0; i < CLIENTS.length; i++) {
+      if (init?.[CLIENTS[i]] !== undefined) {
+        throw new TypeError_(`fetch: ${CLIENTS[i]} is refused: custom DNS, proxies and TLS checks belong to the host`);
+      }
+    }
     const request = readRequest(input, init); // throws for what is no request, which rejects the promise
     resolve(typeof request.then === "function" ? promiseThen(request, start) : start(request));
   });

@@ -27,6 +27,9 @@ AsyncDisposableStack Temporal`;
 
 const kept = create(null);
 
+/** Where a session has its files: the working directory, also of runs without a session. */
+export const workspace = { __proto__: null, path: "/workspace" };
+
 /** Defines a global for the guest, with the attributes of the language's own. */
 export function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
@@ -40,7 +43,7 @@ function makeProcess(env) {
     platform: "linux",
     version: "v24.0.0",
     versions: { node: "24.0.0" },
-    cwd: () => "/workspace",
+    cwd: () => workspace.path,
     nextTick: (run, ...args) => queue(() => apply(run, undefined, args)),
     exit: () => {
       throw new ToolError("process.exit is not offered here: return from the program", { code: "program-failed" });
@@ -72,9 +75,14 @@ export function installGlobals(names, ours) {
   define("step", step);
 }
 
+/** Defines `process`, with these environment variables. */
+export function installProcess(env) {
+  define("process", makeProcess(env));
+}
+
 /** Defines the globals of one run. */
 export function installRun(setup) {
-  define("process", makeProcess(setup.env));
+  installProcess(setup.env);
   define("state", setup.state ?? {});
   if (setup.has_input) define("input", setup.input);
 }

@@ -95,6 +95,11 @@ function installLookUps() {
   );
 }
 
+/** Runs the script that the host has sent. */
+export function runScript() {
+  sentModules();
+}
+
 /** Returns a promise that resolves when the modules of a start event are there. */
 export function installModules(modules) {
   const { builtins, script } = modules;

@@ -18,6 +18,7 @@ export const Error_ = Error;
 export const EvalError_ = EvalError;
 export const Map_ = Map;
 export const Number_ = Number;
+export const ArrayPrototype = Array.prototype;
 export const ObjectPrototype = Object.prototype;
 export const Promise_ = Promise;
 export const Proxy_ = Proxy;
@@ -32,7 +33,7 @@ export const Uint32Array_ = Uint32Array;
 
 export const { isArray } = Array;
 export const { parse: parseJson } = JSON;
-const { stringify } = JSON;
+export const { stringify } = JSON;
 export const { isSafeInteger, isInteger, isFinite: isFiniteNumber } = Number;
 export const { floor, max, min } = Math;
 export const { isView } = ArrayBuffer;

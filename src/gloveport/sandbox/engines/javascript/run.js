@@ -104,6 +104,11 @@ export function run(module, entry, setup, tools) {
   return apply(exported, undefined, args);
 }
 
+/** Returns whether nothing was called, scheduled or left uncaught so far. */
+export function isUntouched() {
+  return droppedOutput() === 0 && unhandledCount === 0 && callsPending() === 0 && !timersPending() && !platformBusy();
+}
+
 /** Notes an uncaught error for the end of the run. */
 export function noteUnhandled(reason) {
   unhandled[unhandledCount++] = describe(reason);
@@ -116,7 +121,9 @@ export function noteUnhandled(reason) {
 export function begin(setup, tools, load, explain) {
   setMaxFrame(setup.max_frame_bytes);
   setLogBudget(setup.max_log_bytes);
-  seed(fromBase64(setup.seed));
+  const { modules } = setup;
+  const isPrepared = modules?.prepared !== undefined; // then they are there, and randomness goes on
+  if (!isPrepared) seed(fromBase64(setup.seed));
   state = setup.state;
   installRun(setup);
   installSources(setup.sources);
@@ -125,9 +132,9 @@ export function begin(setup, tools, load, explain) {
     started = true;
     nextTurn(loop);
   };
-  const loading = setup.modules === undefined
+  const loading = modules === undefined || isPrepared
     ? load(setup, begun)
-    : promiseThen(installModules(setup.modules), () => load(setup, begun));
+    : promiseThen(installModules(modules), () => load(setup, begun));
   promiseThen(loading, (module) => {
     evaluated = true;
     if (!started) nextTurn(loop); // the program prevented the call of `started`

@@ -1,10 +1,12 @@
 // The value codec in the guest: only data crosses, by copy. encode() writes JSON text itself, because JSON.stringify would
-// call `toJSON` of prototypes that guest code may have changed. gloveport/values.py lists the tags.
+// call `toJSON` of prototypes that guest code may have changed, and lose what needs a tag. It writes only long arrays in which
+// neither can happen. gloveport/values.py lists the tags.
 
 import { urlHref } from "./engine.js";
 import {
   apply,
   ArrayBuffer_,
+  ArrayPrototype,
   BigInt_,
   bigintToString,
   construct,
@@ -37,6 +39,8 @@ import {
   Set_,
   setForEach,
   String_,
+  stringify,
+  stringIncludes,
   stringSlice,
   toBase64,
   typedArrayBuffer,
@@ -53,6 +57,7 @@ const MAX_DIGITS = 4000;
 const MIN_DATE_MS = -62135596800000; // from the year 1 to the end of 9999, as Python's dates
 const MAX_DATE_MS = 253402300799999;
 const MAX_PATH_CHARS = 120;
+const LONG_ARRAY = 32; // items; of a shorter one, looking first would take longer than it saves
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 class Crossing extends TypeError_ {}
@@ -64,6 +69,7 @@ export class BadValue extends TypeError_ {}
 class Path {
   text = "";
   reason = undefined;
+  isMixed = false; // once an array was found that JSON.stringify can't write: looking into each would take too long
 }
 
 /** Returns the JSON text of a value. Throws BadValue, with the path from `name`, for one that can't cross. */
@@ -121,6 +127,13 @@ function number(value) {
 }
 
 function array(value, depth, path) {
+  if (value.length >= LONG_ARRAY && !path.isMixed) {
+    if (!("toJSON" in ArrayPrototype) && isPlain(value, depth)) {
+      const text = stringify(value);
+      if (!stringIncludes(text, "\\ud")) return text; // no lone surrogate, which `quote` replaces
+    }
+    path.isMixed = true;
+  }
   let out = "[";
   for (let index = 0; index < value.length; index++) {
     if (index) out += ",";
@@ -132,6 +145,37 @@ function array(value, depth, path) {
     }
   }
   return out + "]";
+}
+
+/** Returns whether a value holds only what JSON.stringify writes as `write` does. */
+function isPlain(value, depth) {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      return isFiniteNumber(value) && (value === 0 ? 1 / value > 0 : !isInteger(value) || isSafeInteger(value));
+    case "object":
+      return value === null || (depth <= MAX_DEPTH && hasPlainItems(value, depth));
+    default:
+      return false;
+  }
+}
+
+function hasPlainItems(value, depth) {
+  const prototype = getPrototypeOf(value);
+  if (isArray(value)) {
+    if (prototype !== ArrayPrototype) return false;
+    for (let index = 0; index < value.length; index++) if (!isPlain(value[index], depth + 1)) return false;
+    return true;
+  }
+  if (prototype !== ObjectPrototype) return false;
+  const names = keys(value);
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index];
+    if (name[0] === "$" || !isPlain(value[name], depth + 1)) return false;
+  }
+  return true;
 }
 
 function object(value, depth, path) {

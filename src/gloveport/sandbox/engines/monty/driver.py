@@ -17,14 +17,15 @@ import keyword
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 import orjson
 
-from gloveport.errors import ValueCrossingError, WireError
+from gloveport.errors import ToolError, ValueCrossingError, WireError
 from gloveport.sandbox.engines.monty import messages
+from gloveport.sandbox.engines.monty.arguments import encode_arguments, too_large
 from gloveport.sandbox.engines.monty.clock import MICROS, GuestClock
 from gloveport.sandbox.engines.monty.messages import (
     Answer,
@@ -236,9 +237,7 @@ class Driver:
         self._fail(called, self._too_large(name, oversized.size))
 
     def _too_large(self, name: str, size: int) -> dict[str, Any]:
-        message = f"{name}: {size:,} bytes are over the limit of {self._setup['max_frame_bytes']:,} for one message"
-        tool = {"tool": name.removeprefix("tools.")} if name.startswith("tools.") else {}
-        return {"message": message, "code": "frame-too-large", **tool}
+        return too_large(name, size, self._setup["max_frame_bytes"])
 
     def _call_tool(self, called: Called) -> None:
         assert called.receiver is not None
@@ -248,11 +247,25 @@ class Driver:
         if not name:
             message = "`tools` is not a function: call tools.<source>.<name>(…)"
             self._fail(called, {"message": message, "code": "unknown-tool"})
-            return
+        elif called.args and called.options:
+            self._ask_host("parameters", [name], partial(self._make_named_call, called, name))
+        else:
+            self._make_call(called, name)
+
+    def _make_named_call(self, called: Called, name: str, parameters: Event) -> None:
+        if parameters[3]:
+            self._make_call(called, name, from_wire(parameters[4]))
+        else:
+            self._fail(called, from_wire(parameters[4]))
+
+    def _make_call(self, called: Called, name: str, parameters: Sequence[str] = ()) -> None:
+        values = [self._value(called, index) for index in called.args]
+        options = {self._value(called, key): self._value(called, index) for key, index in called.options}
+        limit = self._setup["max_frame_bytes"] - len(name) - 64
         try:
-            args = self._arguments(called, name)
-        except ValueCrossingError as error:
-            self._fail(called, {"message": f"tools.{name}: {error.message}", "code": "bad-value", "tool": name})
+            args = encode_arguments(name, values, options, parameters, limit)
+        except ToolError as error:
+            self._fail(called, {"message": error.message, "code": error.code, "tool": name})
             return
         except TooHeavyError as error:
             self._fail(called, self._too_large(f"tools.{name}", error.size))
@@ -265,18 +278,6 @@ class Driver:
             self._wait = partial(self._until_reply, self._last_id, self._settle)
         else:
             self._answer(called.call, Promised())
-
-    def _arguments(self, called: Called, name: str) -> bytes:
-        values = [self._value(called, index) for index in called.args]
-        options = {self._value(called, key): self._value(called, index) for key, index in called.options}
-        if options and values:
-            raise ValueCrossingError("it takes keywords, one dict, or positional arguments; not both")
-        values = [options] if options else values
-        named = "argument" if len(values) == 1 else "argument {}"
-        text = b"[%b]" % b",".join(encode(value, named.format(index)) for index, value in enumerate(values, 1))
-        if len(text) + len(name) + 64 > self._setup["max_frame_bytes"]:
-            raise TooHeavyError(len(text))
-        return text
 
     def _value(self, called: Called, index: int) -> Any:
         return called.table.take(index, self._setup["max_frame_bytes"])
@@ -322,10 +323,13 @@ class Driver:
         self._answer(call, Returned(index) if index is not None else Failed("KeyError", "there is no such tool"), table)
 
     def _look_up(self, name: str, args: list[Any], then: Callable[[int | None, bytes], None]) -> None:
+        self._ask_host(name, args, partial(self._looked_up, then))
+
+    def _ask_host(self, name: str, args: list[Any], then: Callable[[Event], None]) -> None:
         """Send the host a call that the whole guest waits for."""
         self._last_id += 1
         self._emit_frame(b'["call_sync",%d,%b,%b]' % (self._last_id, encode(name), encode(args)))
-        self._wait = partial(self._until_reply, self._last_id, partial(self._looked_up, then))
+        self._wait = partial(self._until_reply, self._last_id, then)
 
     def _looked_up(self, then: Callable[[int | None, bytes], None], event: Event) -> None:
         writer = Writer()

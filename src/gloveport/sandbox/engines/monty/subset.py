@@ -41,7 +41,7 @@ MISSING_BUILTINS = frozenset(_MISSING_BUILTINS.split())
 """Python's own names that Monty 1.4 does not have."""
 
 IN_ASYNCIO = frozenset({"gather", "run", "sleep"})
-HINT = 'the engine `cpython` has it: run it with engine="cpython" (--engine cpython)'
+HINT = "the engine `cpython` has it; where you can name no engine, do without it"
 AWAITABLE = (ast.Call, ast.Name)
 _LINKS = (ast.Attribute, ast.Subscript)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

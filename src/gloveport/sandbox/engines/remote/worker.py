@@ -13,6 +13,7 @@ from gloveport.sandbox.engines.remote import messages
 from gloveport.sandbox.engines.remote.messages import MAX_PIECE_BYTES, Connection, Ended, Ready
 from gloveport.sandbox.exit_reason import exit_error, limit_error, place_in
 from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.start_event import Preparation
 from gloveport.sandbox.watchdog import ExceededLimit
 from gloveport.types import Limits
 
@@ -26,6 +27,7 @@ class RemoteWorker:
         self.engine = ready.engine
         self.idle_mb = ready.idle_mb
         self.lost: str | None = None
+        self.prepared: Preparation | None = None
         self._connection = connection
         self._highest = ready.limits
         self._limits = ready.limits  # those of the run, once it has begun
@@ -47,6 +49,10 @@ class RemoteWorker:
     def alive(self) -> bool:
         """Return whether it can take a program."""
         return self._ending is None and self.lost is None and self._ended is None
+
+    async def prepare(self, preparation: Preparation) -> bool:
+        """Return False: a sandbox host lends a process for one run, and none is asked for before it."""
+        return False
 
     # Limits. The sandbox host enforces them; a clock here ends the run if it does not.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, Credentials, Secret, renew_attachments
 from gloveport.sources.compiled_definition import CredentialSlot
-from gloveport.suggestions import did_you_mean
+from gloveport.sources.unknown_slots import unknown_slots
 
 Alternatives = Sequence[Sequence[str]]
 
@@ -28,14 +28,7 @@ class SourceCredentials:
 
     def warnings(self, configured: Sequence[str]) -> Iterator[str]:
         """Yield a warning for each configured slot that the source does not have."""
-        known = ", ".join(f"`{slot.name}`" for slot in self.slots)
-        for name in configured:
-            if name not in self._by_name:
-                meant = did_you_mean(name, self._by_name)
-                yield (
-                    f"the source {self._source} has no credential slot `{name}`, so this credential is never sent; "
-                    f"{meant + ' ' if meant else ''}its slots are {known}"
-                )
+        return unknown_slots(self._source, configured, tuple(self._by_name))
 
     async def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
         """Return the secrets to send; raises ToolError `auth-required`, whose setting names the variables to set."""
@@ -71,9 +64,16 @@ class SourceCredentials:
         return tuple(found)
 
     def _missing(self, alternatives: Alternatives) -> ToolError:
-        ways = [" and ".join(self._credentials.wanted(self._source, name) for name in names) for names in alternatives]
+        ways = [" and ".join(map(self._wanted, names)) for names in alternatives]
         message = f"the source {self._source} has no credential for this call"
         return ToolError(message, code="auth-required", setting=", or ".join(dict.fromkeys(ways)))
+
+    def _wanted(self, name: str) -> str:
+        """Return what a person can do about an empty slot: to sign in comes first, where the service has accounts."""
+        slot, way = self._by_name.get(name), self._credentials.wanted(self._source, name)
+        if slot is None or slot.kind != "oauth2" or not way.startswith("run `gloveport auth add "):
+            return way
+        return f"run `gloveport auth login {self._source}.{name}` to sign in, or {way.removeprefix('run ')} for a token"
 
 
 def _attachment(slot: CredentialSlot, secret: Secret, origin: str) -> Attachment:

@@ -21,6 +21,7 @@ import msgspec
 
 from gloveport import urls
 from gloveport.errors import ToolError
+from gloveport.large_values import looked_up
 from gloveport.policy.egress import Reply
 from gloveport.sources.openapi.operation import MORE_FLAGS, Operation, Paging
 
@@ -33,6 +34,7 @@ _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _RELATION = re.compile(r"\brel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
 
 
+@looked_up
 class NextPage(msgspec.Struct, frozen=True, omit_defaults=True):
     """How to get a next page: a URL from the service, or a value for the paging argument.
 

@@ -76,7 +76,7 @@ class OpenApiCompiler:
 
     def __init__(self, document: OpenApiDocument) -> None:
         self._document = document
-        self._warnings: dict[str, None] = {}
+        self._warnings: dict[str, None] = dict.fromkeys(map(plain_text, document.left_out))
         self._left_out: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._variables: Variables = {}
         self._size = 0

@@ -60,7 +60,11 @@ def _slot(name: str, scheme: dict[str, Any]) -> CredentialSlot | None:
         return CredentialSlot(name, "bearer", "", description)
     if kind == "oauth2":
         return CredentialSlot(name, "oauth2", "", description, _scopes(scheme), *_sign_in_urls(scheme))
-    return CredentialSlot(name, "openid", "", description) if kind == "openIdConnect" else None
+    if kind == "openIdConnect":
+        url = scheme.get("openIdConnectUrl")
+        discovery = url if isinstance(url, str) and len(url) <= MAX_URL_CHARS else ""
+        return CredentialSlot(name, "openid", "", description, discovery_url=discovery)
+    return None
 
 
 def _scopes(scheme: dict[str, Any]) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ def compile_definition(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
         return raw if raw is not None and len(raw) <= max_bytes else None
 
     try:
-        document = parse_document(parts[1], request.base, request.name, None if is_url(request.base) else read_sibling)
+        siblings = None if is_url(request.base) else read_sibling
+        document = parse_document(parts[1], request.base, request.name, siblings, is_manual=request.is_manual)
         tools, shared, facts = OpenApiCompiler(document).compile()
         for head, text in tools:
             yield TOOL + msgspec.json.encode(head) + b"\n" + text

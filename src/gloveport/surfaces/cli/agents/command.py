@@ -11,6 +11,7 @@ from gloveport.surfaces.cli.agents.tokens import add_token, check_name, remove_t
 from gloveport.surfaces.cli.approvals.command import approver_of
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import DEFAULT_AGENT
 
@@ -59,7 +60,7 @@ def list_command(view: ViewOptions) -> int:
     for name, role in others:
         view.out.line(f"{view.out.paint(name, 'bold')}  {role}")
     if not names and not others:
-        view.err.line("there are no named agents: `gloveport agents add NAME` makes a token for one")
+        view.err.line(as_typed("there are no named agents: `gloveport agents add NAME` makes a token for one"))
     return 0
 
 

@@ -17,9 +17,9 @@ from gloveport.store.tokens import TokenStore
 from gloveport.surfaces.cli.agents.tokens import add_token, check_name, remove_token
 from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_lines, request_lines
 from gloveport.surfaces.cli.arguments import read_arguments, read_value
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.record_documents import request_document
 from gloveport.surfaces.terminal import visible_line

@@ -17,6 +17,7 @@ from gloveport.store.stored_runs import RUN_ID
 from gloveport.store.verification import AuditReport, damaged_payloads, verify
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.record_documents import event_document, since_time
 from gloveport.surfaces.terminal import Stream, clip, visible_line
 
@@ -146,7 +147,7 @@ def _show_report(view: ViewOptions, report: AuditReport, damaged: tuple[str, ...
         view.out.line(f"  head {visible_line(head)}")
     if not problems and view.err.terminal:
         text = "  keep it elsewhere: `gloveport audit verify --head HASH` proves later that it is there, and all before it"
-        view.err.line(view.err.fold(text, "  "))
+        view.err.line(view.err.fold(as_typed(text), "  "))
 
 
 def _chains(count: int) -> str:

@@ -25,6 +25,8 @@ from gloveport.surfaces.cli.tools.command import with_port
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.sources.credential_rows import document
 from gloveport.surfaces.terminal import visible_line
 
 SLOT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
@@ -55,7 +57,7 @@ def list_command(view: ViewOptions) -> int:
         view.out.line(f"{name}  {about.kind:<6}  {expiry(about):<22}  {visible_line(', '.join(about.origins))}")
     if not rows:
         text = "nothing is stored: `gloveport auth add SOURCE` stores a credential, `auth login SOURCE` signs in"
-        view.err.line(view.err.fold(text))
+        view.err.line(view.err.fold(as_typed(text)))
     return 0
 
 
@@ -158,7 +160,8 @@ def place_of(view: ViewOptions, config: SourceConfig, slot: str, origins: Sequen
             f"the source {config.name} is a command", hint='give it secrets with env = { NAME = "env:OTHER" }'
         )
     url = config.base_url or (config.location if config.kind in ("mcp", "graphql") else "")
-    if url and (slot or config.kind in ("mcp", "graphql")):
+    if url and config.kind in ("mcp", "graphql"):
+        _check_slot(config, slot or TOKEN_SLOT, [TOKEN_SLOT, *config.credentials])
         return (_origin(url),), slot or TOKEN_SLOT
     found: dict[str, Any] = {}
 
@@ -173,10 +176,20 @@ def place_of(view: ViewOptions, config: SourceConfig, slot: str, origins: Sequen
     if not slot and len(slots) > 1 and TOKEN_SLOT not in slots:
         names = ", ".join(f"{config.name}.{each}" for each in slots)
         raise OptionError(f"the source {config.name} has several credentials", hint=f"name one: {visible_line(names)}")
+    if slot and found.get("slots"):
+        _check_slot(config, slot, slots)
     server = url or found.get("server") or ""
     if not server:
         raise OptionError(f"it is not known where the source {config.name} sends requests", hint="give --origin https://…")
     return (_origin(server),), slot or (TOKEN_SLOT if TOKEN_SLOT in slots else slots[0])
+
+
+def _check_slot(config: SourceConfig, slot: str, known: Sequence[str]) -> None:
+    """Raise OptionError for a slot that the source does not have: its credential would never be sent."""
+    if slot not in known:
+        names = ", ".join(f"`{config.name}.{each}`" for each in dict.fromkeys(known))
+        hint = did_you_mean(slot, known) or f"it has {visible_line(names)}"
+        raise OptionError(f"the source {config.name} has no credential slot `{slot}`", hint=hint)
 
 
 def read_secret(view: ViewOptions, what: str) -> str:
@@ -204,13 +217,6 @@ def report(view: ViewOptions, about: StoredCredential, done: str) -> int:
         origins = ", ".join(about.origins)
         view.err.line(f"{view.err.paint('✓', 'green')} {about.name} is {done}; it is sent to {origins} and nowhere else")
     return 0
-
-
-def document(about: StoredCredential) -> dict[str, Any]:
-    """Return what may be shown of a credential."""
-    state = "sign-in-needed" if about.sign_in else "expired" if about.is_expired else "ready"
-    shown = {"name": about.name, "kind": about.kind, "origins": list(about.origins), "state": state}
-    return {**shown, "issuer": about.issuer or None, "added": about.added, "expires": about.expires}
 
 
 def expiry(about: StoredCredential) -> str:

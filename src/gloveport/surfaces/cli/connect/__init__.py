@@ -1,7 +1,6 @@
 """`gloveport connect`: adds Gloveport to the configuration file of an MCP client.
 
 command   the command: shows the change, asks, backs the file up and writes it
-clients   the clients: where each keeps its configuration, and how it spells a server
 entries   puts a server's entry into the text of a JSON or TOML file with the smallest change
 jsonc     JSON with comments, edited in place
 """

@@ -10,25 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-
-import tomlkit
 
 from gloveport.config import load_config
 from gloveport.errors import GloveportError, OptionError
-from gloveport.policy.credentials.environment import default_variable
 from gloveport.sources.detection import check
-from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
-from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.cli.view import OutputOptions
-from gloveport.surfaces.documents import to_text, write_document
+from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import FileChange, ask, read_text
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
+from gloveport.surfaces.mcp_clients import (
+    CLIENTS,
+    SERVER_NAME,
+    TOKEN_VARIABLE,
+    Client,
+    Scope,
+    ServerCommand,
+    secret_variables,
+    served_url,
+)
 from gloveport.surfaces.own_command import as_typed, own_command
 from gloveport.surfaces.terminal import Stream
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def connect_command(options: ConnectOptions) -> int:
         raise OptionError("a running server has its own sources", hint="give them to `gloveport serve`")
     err = options.err
     client = CLIENTS[options.client]
-    server = _served(options.url or DEFAULT_URL) if options.http or options.url else _start(options)
+    server = served_url(options.url or DEFAULT_URL) if options.http or options.url else _start(options)
     entry = client.entry(server)
     path = client.place(options.scope, Path.cwd()).path
     about: dict[str, Any] = {"client": options.client, "scope": options.scope, "file": str(path), "entry": entry}
@@ -62,7 +65,7 @@ def connect_command(options: ConnectOptions) -> int:
         change, had = _change(client, options.scope, entry)
     except GloveportError as error:
         if not options.as_json:
-            err.write(f"{client.title} reads this from {path}:\n\n{_snippet(client, entry)}\n")
+            err.write(f"{client.title} reads this from {path}:\n\n{client.snippet(entry)}\n")
         hint = "add the entry by hand (`--print` shows it alone); nothing was changed"
         raise OptionError(f"{path} can't be changed safely: {error.message}", hint=hint, data=about) from None
     backup = None
@@ -82,7 +85,7 @@ def connect_command(options: ConnectOptions) -> int:
 
 
 def _print(options: ConnectOptions, client: Client, about: Mapping[str, Any], warnings: list[str]) -> int:
-    snippet = _snippet(client, about["entry"])
+    snippet = client.snippet(about["entry"])
     if options.as_json:
         about = {**about, "changed": False, "backup": None, "warnings": warnings, "snippet": snippet}
         write_document(options.out, {"ok": True, **about})
@@ -125,7 +128,7 @@ def _start(options: ConnectOptions) -> ServerCommand:
             shown = f"{name.partition('=')[0]}=…" if "=" in name else name
             hint = "give the name, not the value: --env NAME"
             raise OptionError(f"--env {shown!a} is not the name of a variable", hint=hint)
-    env = tuple(dict.fromkeys((*options.env, *_credentials())))
+    env = tuple(dict.fromkeys((*options.env, *secret_variables(load_config()))))
     for text in options.sources:
         check(text)
     if options.scope == "project":
@@ -138,28 +141,6 @@ def _anywhere(source: str) -> str:
     """Return a source as it is named from any folder."""
     path = os.path.expanduser(source)
     return os.path.realpath(path) if "://" not in source and os.path.isfile(path) else source
-
-
-def _credentials() -> list[str]:
-    """Return the variables from which the configured sources read secrets: clients pass on only the variables they list."""
-    names: list[str] = []
-    for source in load_config().sources:
-        names += [origin.removeprefix("env:") for origin in source.credentials.values() if origin.startswith("env:")]
-        names += sorted(name for name in os.environ if name.startswith(default_variable(source.name, "")))
-    return names
-
-
-def _served(url: str) -> str:
-    wrong = OptionError(f"{url!a} is not the URL of a server", hint=f"write it like {DEFAULT_URL}")
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.port == 0:
-            raise wrong
-    except ValueError:
-        raise wrong from None
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise OptionError(f"{url} would send the token in clear text", hint="use https to reach another machine")
-    return url
 
 
 def _warnings(options: ConnectOptions, client: Client, server: ServerCommand | str) -> list[str]:
@@ -180,11 +161,6 @@ def _warnings(options: ConnectOptions, client: Client, server: ServerCommand | s
 
 
 # The client's file.
-
-
-def _snippet(client: Client, entry: Mapping[str, Any]) -> str:
-    whole = {client.servers: {SERVER_NAME: entry}}
-    return tomlkit.dumps(whole) if client.format == "toml" else to_text(whole, indented=True) + "\n"
 
 
 def _change(client: Client, scope: Scope, entry: Mapping[str, Any]) -> tuple[FileChange | None, bool]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gloveport.errors import OptionError
 from gloveport.surfaces.cli.connect import jsonc
+from gloveport.surfaces.mcp_clients import Format
 
-Format = Literal["json", "toml"]
 # The keys of an entry that define the server. Other keys, which a person added, are kept.
 SERVER_KEYS = frozenset(
     {"type", "command", "args", "env", "env_vars", "cwd", "url", "httpUrl", "headers", "http_headers", "env_http_headers"}

@@ -16,10 +16,11 @@ from gloveport.host.packages.package_additions import (
 )
 from gloveport.packages.package import Package, PackageRequest
 from gloveport.packages.store import PackageStore
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import MIB
 
@@ -68,7 +69,7 @@ def list_command(view: ViewOptions) -> int:
     for each in sorted(approved):
         _show(view, approved[each], "")
     if not approved:
-        view.err.line("no package is approved: `gloveport packages add npm:NAME pypi:NAME` adds some")
+        view.err.line(as_typed("no package is approved: `gloveport packages add npm:NAME pypi:NAME` adds some"))
     return 0
 
 

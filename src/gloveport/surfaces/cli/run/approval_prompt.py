@@ -25,6 +25,7 @@ from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_rows
 from gloveport.surfaces.cli.arguments import read_value
 from gloveport.surfaces.cli.run.editor import edit_arguments
 from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, clip, visible_line
 from gloveport.values import to_json
 
@@ -218,7 +219,7 @@ class ApprovalPrompt:
 
     def _explain_keys(self, request: ApprovalRequest, others: Sequence[ApprovalRequest]) -> None:
         for key in self._keys(request, others):
-            self._err.line(self._err.fold(f"  {key}  {KEYS[key]}", " " * 5))
+            self._err.line(self._err.fold(as_typed(f"  {key}  {KEYS[key]}"), " " * 5))
         if request.reads:
             return
         shape = visible_line(request.shape)

@@ -16,12 +16,12 @@ from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
-from gloveport.surfaces.cli.file_change import read_answer
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.outcome_report import exit_status, with_pending, write_ending, write_value
 from gloveport.surfaces.cli.run.plan_report import how_to_apply, plan_lines, plan_question
 from gloveport.surfaces.cli.run.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
+from gloveport.surfaces.file_change import read_answer
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line

@@ -79,7 +79,7 @@ def pending_error(calls: Sequence[tuple[str, Any]], port: Gloveport, run: str | 
 
 
 def _changes(calls: Sequence[tuple[str, Any]], port: Gloveport) -> tuple[list[str], list[str]]:
-    """Return the commands that allow calls for which no rule asks, and what to change where a rule does."""
+    """Return the commands that allow calls for which no rule asks; and what to change, or to look at, for the others."""
     allowing: dict[str, None] = {}
     settings: dict[str, None] = {}
     for tool, args in calls:
@@ -87,6 +87,8 @@ def _changes(calls: Sequence[tuple[str, Any]], port: Gloveport) -> tuple[list[st
         if entry is None:
             continue
         decision = port.rules.decide(CallRequest(entry.tool, args))
+        if decision.verdict == "allow":  # then labels ask, or a person has to say what became of a call
+            settings[f"`gloveport policy explain {shlex.quote(tool)}` shows what was read before"] = None
         is_preset = decision.rule.startswith("preset ")
         if is_preset:
             allowing[f"`gloveport policy set allow {shlex.quote(tool)}`"] = None
@@ -108,7 +110,7 @@ def write_value(out: Stream, outcome: Outcome) -> None:
 
 
 def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
-    """Write the warnings, the error, and on a terminal the time, calls and memory of the run."""
+    """Write the warnings, the error, and on a terminal the time, calls, memory and engine of the run."""
     if not quiet:
         for warning in outcome.warnings:
             err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
@@ -125,7 +127,8 @@ def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
 def _usage_line(outcome: Outcome) -> str:
     usage = outcome.usage
     calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
-    return f"{outcome.status} in {in_time(usage.wall_seconds)} · {calls} · {usage.memory_peak_mb:.0f} MB"
+    engine = f" · {visible_line(outcome.engine)}" if outcome.engine else ""
+    return f"{outcome.status} in {in_time(usage.wall_seconds)} · {calls} · {usage.memory_peak_mb:.0f} MB{engine}"
 
 
 def write_failure(err: Stream, failure: Failure) -> None:

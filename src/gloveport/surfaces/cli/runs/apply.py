@@ -10,10 +10,10 @@ from gloveport.errors import ApprovalError, OptionError
 from gloveport.host.port import Gloveport, OnEvent
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.surfaces.cli.approvals.command import approver_of
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.run.plan_report import plan_lines, plan_question
 from gloveport.surfaces.cli.runs.resume import run_stored
 from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.file_change import ask
 from gloveport.types import Outcome, Plan
 
 

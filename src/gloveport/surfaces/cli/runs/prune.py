@@ -6,7 +6,8 @@ import time
 from contextlib import closing
 
 from gloveport.store.database import StoreFile
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
+from gloveport.store.log_items import Statement
 from gloveport.store.retention import Pruned, cutoff, prunable_runs, prune_step, used_bytes
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.host.port import Gloveport
@@ -12,6 +11,7 @@ from gloveport.surfaces.cli.run.command import load_tools
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.record_documents import rollback_document
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
 from gloveport.undo import Rollback, UndoneWrite
 from gloveport.values import to_json
@@ -42,7 +42,7 @@ def rollback_command(view: ViewOptions, id: str, tools: tuple[str, ...], *, no_i
 
     found = run_interruptible(undo())
     if view.as_json:
-        write_document(out, {"ok": found.ok, "run": found.run, "writes": list(map(_document, found.writes))})
+        write_document(out, rollback_document(found))
     else:
         for write in found.writes:
             out.line(_line(out, write))
@@ -66,15 +66,3 @@ def _line(out: Stream, write: UndoneWrite) -> str:
         inverse = f"tools.{(write.undo or '').removeprefix('local.')} {args}"
         return f"{out.paint('✓', 'green')} {call}\n    undone by {visible_line(inverse)}"
     return f"{out.paint('✗', 'red')} {call}\n    NOT undone: {visible_line(write.problem)}"
-
-
-def _document(write: UndoneWrite) -> dict[str, Any]:
-    return {
-        "call": write.call,
-        "tool": write.tool,
-        "args": to_json(write.args),
-        "status": write.status,
-        "undo": write.undo,
-        "undo_args": None if write.undo_args is None else to_json(dict(write.undo_args)),
-        "problem": write.problem or None,
-    }

@@ -13,10 +13,11 @@ from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.host.sessions.agent_session import AgentSession
 from gloveport.store.sessions import SessionStore
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.record_documents import session_document
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import MIB
@@ -38,7 +39,7 @@ def list_command(view: ViewOptions, agent: str | None) -> int:
         name = view.out.paint(visible_line(one.name), "bold")
         view.out.line(f"{name}  {visible_line(one.agent)}  {about}{run}")
     if not found:
-        view.err.line("there are no sessions; `gloveport run --session NAME` makes one")
+        view.err.line(as_typed("there are no sessions; `gloveport run --session NAME` makes one"))
     return 0
 
 

@@ -10,10 +10,10 @@ from gloveport.host.port import Gloveport
 from gloveport.store.snippets import Snippet, SnippetStore
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.surfaces.cli.approvals.command import approver_of
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.run.command import load_tools
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.record_documents import snippet_document

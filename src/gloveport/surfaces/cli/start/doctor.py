@@ -18,7 +18,7 @@ from gloveport.surfaces.cli.start.surroundings import Finding, surroundings
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
-from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
+from gloveport.surfaces.terminal import Colour, Stream, stream, visible_line
 from gloveport.types import MIB, Strength
 
 MIN_PYTHON = (3, 11)
@@ -171,16 +171,16 @@ def show(out: Stream, diagnosis: Diagnosis) -> None:
     for finding in diagnosis.around:
         _row(out, "✓" if finding.ok else "!", finding.name, finding.detail, finding.fix)
     out.line()
-    out.line(_verdict(out, diagnosis))
+    out.line(out.fold(_verdict(out, diagnosis), "  "))
 
 
 def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, width: int = 13) -> None:
     detail = as_typed(detail)
     colours: dict[str, Colour] = {"✓": "green", "✗": "red", "!": "yellow"}
-    detail = clip(visible_line(detail), max(8, out.columns - width - 5)) if mark == "✓" else visible_line(detail)
-    out.line(f"  {out.paint(mark, colours[mark])} {name:<{width}} {detail}")
+    indent = " " * (width + 5 if out.columns > 2 * width else 6)
+    out.line(out.fold(f"  {out.paint(mark, colours[mark])} {name:<{width}} {visible_line(detail)}", indent))
     if fix:
-        out.line(f"    {'':<{width}} fix: {visible_line(as_typed(fix))}")
+        out.line(out.fold(f"    {'':<{width}} fix: {visible_line(as_typed(fix))}", indent))
 
 
 def _verdict(out: Stream, diagnosis: Diagnosis) -> str:

@@ -9,8 +9,8 @@ from gloveport.config import load_config
 from gloveport.errors import OptionError
 from gloveport.folders import CONFIG_FILE
 from gloveport.sources.trust import files_now, trust
-from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.file_change import FileChange, ask, read_text
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import stream
 

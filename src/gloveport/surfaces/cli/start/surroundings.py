@@ -15,7 +15,7 @@ from gloveport.config import Config, load_config
 from gloveport.errors import GloveportError
 from gloveport.folders import cache_folder
 from gloveport.host.port import Gloveport
-from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME
+from gloveport.surfaces.mcp_clients import CLIENTS, SERVER_NAME
 from gloveport.types import MIB
 
 MIN_FREE_BYTES = 64 * MIB

@@ -11,8 +11,9 @@ from gloveport.errors import OptionError, StoreError
 from gloveport.folders import config_folder
 from gloveport.store.database import StoreFile
 from gloveport.store.encryption import KEY_VARIABLE, StoreConnection, add_key, encrypt_again
-from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.event_log import EventLog
 from gloveport.store.keys import make_key, new_place
+from gloveport.store.log_items import Statement
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.types import MIB

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import replace
@@ -10,29 +9,33 @@ from typing import Any
 
 from gloveport.approvals.desk import OnApproval
 from gloveport.approvals.request import ApprovalRequest
-from gloveport.catalog import UnknownPart, typescript_stubs
+from gloveport.catalog import UnknownPart
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
-from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
-from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
-from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
-from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.pager import AnswerPage, paged
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.outcome_report import pending_error
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.definition_changes import accept_definition, changed_tools, definition_digest
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.file_change import ask
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.policy.explanation import no_tool
 from gloveport.surfaces.terminal import Stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
 from gloveport.values import to_json
+
+_HINTS = {
+    "bad-arguments": "`gloveport tools describe {}` shows what it takes",
+    "unknown-tool": "`gloveport tools search WORDS` finds tools",
+}
 
 
 def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
@@ -91,8 +94,9 @@ def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input:
         except ToolError as error:
             if pending:
                 raise pending_error(pending, port) from None
-            if error.code == "bad-arguments" and error.origin == "gloveport":  # its hint is for a program
-                error.hint = f"`gloveport tools describe {error.tool or name}` shows what it takes"
+            if error.origin == "gloveport":  # its hint is for a program, or asks an agent to ask whoever is here
+                hint = _HINTS.get(error.code, "").format(error.tool or name)
+                error.hint = hint or (None if error.setting else error.hint)
             raise
 
     only = None if name.removeprefix("tools.").startswith("snippets.") else source_named(view, name)
@@ -117,7 +121,7 @@ def changes_command(view: ViewOptions, source: str | None) -> int:
 
 
 async def _changes(view: ViewOptions, page: AnswerPage, port: Gloveport, source: str | None) -> int:
-    rows = _changed(port, source)
+    rows = changed_tools(port, source)
     wrong = not_open(port, source)
     if view.as_json:
         write_document(view.out, answer_document({"changed": rows}, wrong))
@@ -131,30 +135,12 @@ async def _changes(view: ViewOptions, page: AnswerPage, port: Gloveport, source:
     return exit_code_of(wrong)
 
 
-def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
-    """Return the suspended tools, each with the difference from its accepted definition."""
-    entries = ((tool, port.catalog.entry(tool.address)) for tool in port.catalog.tools if source in (None, tool.source))
-    return [{"tool": tool.address, "diff": _difference(port, tool)} for tool, entry in entries if entry and entry.suspended]
-
-
 def _show_changes(out: Stream, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         out.line(out.paint(f"tools.{row['tool']}", "bold"))
         for line in row["diff"]:
             colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
             out.line("  " + out.paint(visible_line(line), colour))
-
-
-def _difference(port: Gloveport, tool: Tool) -> list[str]:
-    """Return the difference between the accepted and the current declaration; all of the current one if the old is lost."""
-    before, after = port.versions(tool.address)
-    then = typescript_stubs.declaration([(tool.address, before)]).splitlines() if before else []
-    now = typescript_stubs.declaration([(tool.address, after)]).splitlines() if after else []
-    lines = [
-        line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))
-    ]
-    # A fingerprint covers more than the declaration: also where requests go, and what goes with them (D3).
-    return lines or ["the address of its requests, their credentials, or a text too long to show has changed"]
 
 
 def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
@@ -165,15 +151,12 @@ def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
 
 
 async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -> int:
-    config = view.source(name)
-    opened = port.opened_source(name)
-    if opened is None or not is_pinned(config):
-        raise OptionError(f"the source {name} has no definition to accept", hint="`gloveport sources` lists the sources")
-    rows = _changed(port, name)
+    definition_digest(port, name)
+    rows = changed_tools(port, name)
     if rows:
         _show_changes(view.err, rows if not view.as_json else [])
         ask(f"Accept these changes of {name}?", view.err, yes=yes, as_json=view.as_json)
-        await off_loop(lambda: Pins.of_user().pin(config.pin_key, current_definition(opened)))
+        await accept_definition(port, name)
     result = f"the current definition of {name} is accepted" if rows else f"nothing has changed in {name}"
     _done(view, result, {"source": name, "accepted": rows})
     return 0
@@ -200,7 +183,8 @@ def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "tr
 
 def approve_command(view: ViewOptions, source: str, *, yes: bool) -> int:
     """Do what `trust` does under its old name, with a hint on standard error; to be removed in the next release."""
-    view.err.line(f"hint: `gloveport tools approve` is now `gloveport tools trust {visible_line(source)}`")
+    hint = f"hint: `gloveport tools approve` is now `gloveport tools trust {visible_line(source)}`"
+    view.err.line(view.err.fold(as_typed(hint), " " * 6))
     return trust_command(view, source, yes=yes, field="approved")
 
 
@@ -240,15 +224,6 @@ def show_problems(err: Stream, port: Gloveport) -> None:
 def exit_code_of(wrong: GloveportError | None) -> int:
     """Return the exit code of a command that has shown what it found."""
     return exit_code(wrong.code) if wrong else 0
-
-
-def no_tool(port: Gloveport, path: str) -> ToolError:
-    """Return the error for a name that no tool has, with what may have been meant."""
-    if broken := port.catalog.source_problem(path):
-        return ToolError(broken.refusal(path[:200]), code=broken.code, setting=broken.hint)
-    meant = port.catalog.suggest(path)
-    hint = question(meant) if meant else "`gloveport tools search WORDS` finds tools"
-    return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
 
 
 Work = Callable[[Gloveport], Coroutine[Any, Any, int]]

@@ -21,27 +21,41 @@ from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.host.port import Gloveport
 from gloveport.host.sandbox_host import SANDBOX_PATH
 from gloveport.large_values import is_large, off_loop_if
+from gloveport.surfaces.activity_log import OnActivity
 from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import CALLER_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api.account import AccountApi
 from gloveport.surfaces.http.api.approvals import ApprovalsApi
 from gloveport.surfaces.http.api.callback import Callbacks
 from gloveport.surfaces.http.api.catalog import CatalogApi
+from gloveport.surfaces.http.api.decisions.policies import PoliciesApi
 from gloveport.surfaces.http.api.endpoint import ApiCall, ApiEndpoint, ApiReply, forbidden, json_bytes
 from gloveport.surfaces.http.api.host import HostApi
 from gloveport.surfaces.http.api.openapi import openapi_endpoint
+from gloveport.surfaces.http.api.past_runs import PastRunsApi
+from gloveport.surfaces.http.api.programs.programs import ProgramsApi
 from gloveport.surfaces.http.api.records import RecordsApi
 from gloveport.surfaces.http.api.runs import RunsApi
 from gloveport.surfaces.http.api.sessions import SessionsApi
+from gloveport.surfaces.http.api.sources.clients import ClientsApi
+from gloveport.surfaces.http.api.sources.sign_ins import SignInsApi
+from gloveport.surfaces.http.api.sources.sources import SourcesApi
 from gloveport.surfaces.http.api.store_reader import StoreReader
 from gloveport.surfaces.http.metrics import Metrics
 from gloveport.surfaces.http.sandbox import SandboxHost
 from gloveport.surfaces.http.token import Caller
+from gloveport.surfaces.web.sessions import WebSessions
 from gloveport.types import Tool
 
 logger = logging.getLogger("gloveport")
 
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 def routes(endpoints: Iterable[ApiEndpoint]) -> list[BaseRoute]:
@@ -73,9 +87,15 @@ class _Served:
         document, size = await self._document(request)
         call = ApiCall(caller, request.path_params, self._query(request), document, request.headers, size)
         reply = await endpoint.handler(call)
-        if isinstance(reply, ApiReply):
-            return await off_loop_if(is_large(reply.document), to_response, reply.document, reply.status)
-        return reply
+        if not isinstance(reply, ApiReply):
+            return reply
+        if reply.status == 304:
+            response = Response(None, 304, HEADERS)
+        else:
+            response = await off_loop_if(is_large(reply.document), to_response, reply.document, reply.status)
+        if reply.version is not None:
+            response.headers["ETag"] = f'"{reply.version}"'
+        return response
 
     def _query(self, request: Request) -> dict[str, Any]:
         known, found = self.endpoint.query, dict[str, Any]()
@@ -84,6 +104,8 @@ class _Served:
                 problem = "is repeated" if name in found else f"is not one of {', '.join(known) or 'none'}"
                 raise OptionError(f"the query parameter {name[:40]!r} {problem}", code="bad-request")
             found[name] = _typed(name, text, known[name])
+        if missing := [name for name in self.endpoint.needs if name not in found]:
+            raise OptionError(f"the query parameter `{missing[0]}` is missing", code="bad-request")
         return found
 
     async def _document(self, request: Request) -> tuple[Mapping[str, Any], int]:
@@ -96,7 +118,9 @@ class _Served:
         if not self._body.is_valid(document):
             tool = Tool("api.body", "", dict(self.endpoint.body or {}))
             raise OptionError(describe_errors(self._body, document, tool), code="bad-request")
-        return document, len(body)
+        members = (self.endpoint.body or {}).get("properties", {})
+        whole = {name: int(value) for name, value in document.items() if members.get(name, {}).get("type") == "integer"}
+        return {**document, **whole}, len(body)  # JSON Schema takes 37.0 for an integer, Python takes it for none
 
 
 def _typed(name: str, text: str, schema: Mapping[str, Any]) -> Any:
@@ -149,13 +173,24 @@ async def nowhere(request: Request, problem: Exception) -> Response:
 class Api:
     """The API of one port: its endpoints, and what they share."""
 
-    def __init__(self, port: Gloveport, admission: Admission, settings: ServeConfig) -> None:
+    def __init__(
+        self,
+        port: Gloveport,
+        admission: Admission,
+        settings: ServeConfig,
+        sessions: WebSessions,
+        on_activity: OnActivity | None = None,
+    ) -> None:
         self._store = StoreReader(port.store_path)
         self._callbacks = Callbacks(settings)
-        self._runs = RunsApi(port, admission, self._store, self._callbacks)
+        self._runs = RunsApi(port, admission, self._store, self._callbacks, on_activity)
         metrics = Metrics(port, admission, self._store)
         parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store), metrics)
-        parts = (*parts, SessionsApi(port, self._store, self._runs))
+        parts = (*parts, SessionsApi(port, self._store, self._runs), AccountApi(port, sessions))
+        parts = (*parts, PastRunsApi(port, admission, self._store, self._runs))
+        self._sign_ins = SignInsApi(port)
+        parts = (*parts, ProgramsApi(port, admission), PoliciesApi(port))
+        parts = (*parts, SourcesApi(port), self._sign_ins, ClientsApi(port))
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
         self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
         self._host = HostApi(port, admission, self._runs)
@@ -170,4 +205,5 @@ class Api:
         """End the runs that callers wait for, and close the store."""
         await self.end_runs()
         await self._callbacks.close()
+        await self._sign_ins.close()
         await self._store.close()

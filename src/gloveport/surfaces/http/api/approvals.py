@@ -8,8 +8,9 @@ from typing import Any
 from gloveport.approvals.request import Answer
 from gloveport.approvals.shelf import ApprovalShelf, ShelvedRequest
 from gloveport.errors import ApprovalError
+from gloveport.surfaces.documents import plan_document
 from gloveport.surfaces.http.api import schemas
-from gloveport.surfaces.http.api.endpoint import PEOPLE, ApiCall, ApiEndpoint, ApiReply, no_such
+from gloveport.surfaces.http.api.endpoint import PEOPLE, ApiCall, ApiEndpoint, ApiReply, no_such, versioned
 from gloveport.surfaces.http.api.store_reader import StoreReader
 from gloveport.surfaces.record_documents import request_document
 
@@ -46,22 +47,27 @@ class ApprovalsApi:
     @property
     def endpoints(self) -> list[ApiEndpoint]:
         """The endpoints of approvals."""
-        listed = {200: schemas.found(approvals=schemas.rows(schemas.ref("ApprovalRequest")))}
+        listed = {200: schemas.found(approvals=schemas.rows(schemas.ref("ApprovalRequest"))), 304: None}
         one = {200: schemas.found(approval=schemas.ref("ApprovalRequest"))}
         answered = {200: schemas.found(answered=schemas.rows(schemas.TEXT))}
         standing = {200: schemas.found(standing=schemas.rows(_STANDING))}
+        plans = {200: schemas.found(plans=schemas.rows({"type": "object"})), 304: None}
         revoked = {200: schemas.found(revoked=schemas.TEXT)}
         return [
             ApiEndpoint("GET", "/v1/approvals", PEOPLE, "List the calls that wait.", self._list, listed),
             ApiEndpoint("POST", "/v1/approvals/answer", PEOPLE, "Answer calls.", self._answer, answered, body=_ANSWER),
             ApiEndpoint("GET", "/v1/approvals/standing", PEOPLE, "List standing approvals.", self._standing, standing),
             ApiEndpoint("DELETE", "/v1/approvals/standing/{id}", PEOPLE, "End a standing approval.", self._revoke, revoked),
+            ApiEndpoint("GET", "/v1/plans", PEOPLE, "List the plans that nobody has approved.", self._plans, plans),
             ApiEndpoint("GET", "/v1/approvals/{id}", PEOPLE, "Show a call, whether it waits or not.", self._get, one),
         ]
 
     async def _list(self, call: ApiCall) -> ApiReply:
-        found = await self._store.approvals(lambda shelf: shelf.waiting())
-        return ApiReply({"ok": True, "approvals": [_document(one) for one in found]})
+        async def load() -> Mapping[str, Any]:
+            found = await self._store.approvals(lambda shelf: list(map(_document, shelf.waiting())))
+            return {"ok": True, "approvals": found}
+
+        return await versioned(call, await self._store.approvals(lambda shelf: shelf.version()), load)
 
     async def _get(self, call: ApiCall) -> ApiReply:
         return ApiReply({"ok": True, "approval": _document(await self._find(call.path["id"]))})
@@ -94,6 +100,13 @@ class ApprovalsApi:
         names = ("id", "tool", "agent", "shape", "approver", "given")
         return ApiReply({"ok": True, "standing": [{name: getattr(one, name) for name in names} for one in found]})
 
+    async def _plans(self, call: ApiCall) -> ApiReply:
+        async def load() -> Mapping[str, Any]:
+            found = await self._store.plans(lambda shelf: list(map(plan_document, shelf.waiting())))
+            return {"ok": True, "plans": found}
+
+        return await versioned(call, await self._store.plans(lambda shelf: shelf.version()), load)
+
     async def _revoke(self, call: ApiCall) -> ApiReply:
         id = call.path["id"]
         if not any(one.id == id for one in await self._store.approvals(lambda shelf: shelf.standing())):
@@ -112,4 +125,7 @@ def _answer_of(body: Mapping[str, Any], approver: str) -> Answer:
 
 def _document(found: ShelvedRequest) -> dict[str, Any]:
     state = found.state if found.lives or found.state != "waiting" else "ended"
-    return request_document(found.request) | {"state": state, "problem": found.problem}
+    given = found.answer
+    answer = None if given is None else {"approved": given.approved, "approver": given.approver, "reason": given.reason}
+    about = {"state": state, "problem": found.problem, "held": found.is_held, "answer": answer}
+    return request_document(found.request) | about

@@ -35,10 +35,11 @@ class ApiCall:
 
 @dataclass(frozen=True, slots=True)
 class ApiReply:
-    """The answer to a request: a JSON document, and its status."""
+    """The answer to a request: a JSON document, and its status. `version` changes when the document does."""
 
     document: Mapping[str, Any]
     status: int = 200
+    version: str | None = None
 
 
 Handler = Callable[[ApiCall], Awaitable[ApiReply | Response]]
@@ -46,9 +47,10 @@ Handler = Callable[[ApiCall], Awaitable[ApiReply | Response]]
 
 @dataclass(frozen=True, slots=True)
 class ApiEndpoint:
-    """A method of a path. `query` and `body` are JSON schemas; `answers` has that of the document for each status.
+    """A method of a path. `query` and `body` are JSON schemas; `answers` has that of the document for each status,
+    None where there is no document.
 
-    `media` is the type of the answer.
+    `media` is the type of the answer, `needs` the parameters of the query that must be given.
     """
 
     method: str
@@ -56,8 +58,9 @@ class ApiEndpoint:
     roles: frozenset[Role]
     summary: str
     handler: Handler
-    answers: Mapping[int, Schema]
+    answers: Mapping[int, Schema | None]
     query: Mapping[str, Schema] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
     body: Schema | None = None
     media: str = "application/json"
 
@@ -70,6 +73,13 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
         from gloveport.surfaces.agents.tools import replace_surrogates
 
         return orjson.dumps(replace_surrogates(dict(document)))
+
+
+async def versioned(call: ApiCall, version: str, load: Callable[[], Awaitable[Mapping[str, Any]]]) -> ApiReply:
+    """Return the document that `load` returns; only its version (304) to a caller who has it, without loading it."""
+    if call.headers.get("if-none-match") == f'"{version}"':
+        return ApiReply({}, 304, version)
+    return ApiReply(await load(), version=version)
 
 
 def no_such(what: str, id: str) -> GloveportError:

@@ -30,8 +30,7 @@ from gloveport.surfaces.http.token import Caller
 from gloveport.surfaces.request_bounds import read_host_message
 from gloveport.types import Tool
 
-MAX_SOCKETS = 500
-BROKEN_PROTOCOL, SERVER_BUSY = 1008, 1013  # codes of RFC 6455 that close a socket
+BROKEN_PROTOCOL = 1008  # the code of RFC 6455 that closes a socket
 
 logger = logging.getLogger("gloveport")
 
@@ -41,6 +40,7 @@ RUN: schemas.Schema = {
         unnamed={**schemas.FLAG, "description": "`run` names it on this socket alone; the server chooses its id"},
         tools=CALLER_TOOLS,
         values={"enum": ["json", "tagged"], "default": "json"},
+        quiet={**schemas.FLAG, "description": "only calls and the outcome are sent: the outcome has the output too"},
         **RUN_OPTIONS,
     ),
     "allOf": ENGINE_LANGUAGES,
@@ -68,7 +68,6 @@ class HostApi:
         self.port = port
         self.admission = admission
         self.runs = runs
-        self._sockets = 0
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -77,14 +76,7 @@ class HostApi:
 
     async def _serve(self, socket: WebSocket) -> None:
         await socket.accept()
-        if self._sockets >= MAX_SOCKETS:
-            await socket.close(SERVER_BUSY, f"{MAX_SOCKETS} callers are connected")
-            return
-        self._sockets += 1
-        try:
-            await _HostSocket(self, socket, socket.scope[CALLER_SCOPE_KEY]).serve()
-        finally:
-            self._sockets -= 1
+        await _HostSocket(self, socket, socket.scope[CALLER_SCOPE_KEY]).serve()
 
 
 class _HostSocket:
@@ -147,7 +139,7 @@ class _HostSocket:
         if kind == "cancel":
             await run.cancel()
         elif kind == "result":
-            run.answered(message["call"], message.get("value"))
+            await run.answered(message["call"], message.get("value"))
         else:
             run.failed(message["call"], message["error"])
 
@@ -161,22 +153,19 @@ class _HostSocket:
                 raise OptionError(describe_errors(_VALIDATORS["run"], message, tool), code="bad-request")
             if name in self._runs:
                 raise OptionError(f"the run {name!r} goes on already", code="run-id-taken", hint="choose another id")
-            admission.check()
+            admission.check(self._caller.name)
             admitted.enter_context(admission.memory())(size)
         except GloveportError as error:
             admitted.close()
             self._outbox.put({"type": "refused", "run": name[:64], "error": problem_document(error)["error"]})
             return
         # Counted at once, not when the task begins: many messages may arrive in one turn of the loop.
-        admitted.enter_context(admission.request())
-        run = self._runs[name] = HostedRun(name, self._caller, self._outbox, self._api.runs, tagged=_is_tagged(message))
+        admitted.enter_context(admission.request(self._caller.name))
+        form = {"tagged": message.get("values") == "tagged", "quiet": message.get("quiet", False)}
+        run = self._runs[name] = HostedRun(name, self._caller, self._outbox, self._api.runs, **form)
         run.task = asyncio.create_task(run.serve(message, admitted))
         run.task.add_done_callback(lambda _: self._ended(name, admitted))
 
     def _ended(self, name: str, admitted: ExitStack) -> None:
         admitted.close()
         self._runs.pop(name, None)
-
-
-def _is_tagged(message: Mapping[str, Any]) -> bool:
-    return message.get("values") == "tagged"

@@ -15,6 +15,7 @@ from gloveport.errors import GloveportError, OptionError, ToolError, ValueCrossi
 from gloveport.large_values import is_large, off_loop_if
 from gloveport.sources.caller import CallerTools, caller_gone, path_of
 from gloveport.surfaces.documents import problem_document
+from gloveport.surfaces.http.api.endpoint import json_bytes
 from gloveport.surfaces.http.api.outbox import Outbox
 from gloveport.surfaces.http.api.runs import RunsApi, shown_outcome
 from gloveport.surfaces.http.token import Caller
@@ -27,16 +28,18 @@ logger = logging.getLogger("gloveport")
 class HostedRun:
     """A run, the calls that wait for its caller, and what its caller gets to see.
 
-    With `tagged`, values cross in the tagged form of the sandbox border, otherwise in their plain JSON forms. `name` is
-    that of the run on its socket. It is also its id, unless the caller leaves that to the server: then nothing is claimed.
+    With `tagged`, values cross in the tagged form of the sandbox border, otherwise in their plain JSON forms. With `quiet`,
+    the caller gets only calls and outcomes: each message wakes it. `name` is that of the run on its socket. It is also its
+    id, unless the caller leaves that to the server: then nothing is claimed.
     """
 
-    def __init__(self, name: str, caller: Caller, outbox: Outbox, runs: RunsApi, *, tagged: bool) -> None:
+    def __init__(self, name: str, caller: Caller, outbox: Outbox, runs: RunsApi, *, tagged: bool, quiet: bool) -> None:
         self._name = self._id = name
         self._caller = caller
         self._outbox = outbox
         self._runs = runs
         self._tagged = tagged
+        self._quiet = quiet
         self._calls: dict[int, tuple[Tool, asyncio.Future[Any]]] = {}
         self._is_waiting = self._is_gone = self._is_cancelled = False
         self.task: asyncio.Task[None] | None = None
@@ -67,27 +70,36 @@ class HostedRun:
     async def _start(self, agent: str, body: Mapping[str, Any]) -> Outcome:
         options = self._runs.options(agent, body)
         if self._tagged and "input" in body:
-            options["input"] = self._value(body["input"])
-        source = await self._runs.caller_sources.source(body.get("tools", ()))
+            options["input"] = await self._taken(body["input"])
+        source = await self._runs.caller_sources.source(self._caller.name, body.get("tools", ()))
         tools = CallerTools(source, self._call, self._started)
         run = None if body.get("unnamed", False) else self._name
-        return await self._runs.run_hosted(run, body["code"], tools, self._happened, options)
+        on_event = None if self._quiet else self._happened
+        return await self._runs.run_hosted(self._caller, run, body["code"], tools, on_event=on_event, options=options)
 
     def _started(self, run: str) -> None:
         self._id = run
-        self._send("started", id=run)
+        if not self._quiet:
+            self._send("started", id=run)
 
     # What the caller says.
 
-    def answered(self, call: int, value: Any) -> None:
+    async def answered(self, call: int, value: Any) -> None:
         """Give a call its result. A call that is over, or never was, is no error: the run may have gone on without it."""
+        found: Any = None
+        problem: ToolError | None = None
+        if call in self._calls:
+            try:
+                found = await self._taken(value)
+            except OptionError as error:
+                problem = ToolError(error.message, code="bad-value", origin="tool")
         waiting = self._calls.get(call)
         if waiting is None or waiting[1].done():
             return
-        try:
-            waiting[1].set_result(self._value(value))
-        except OptionError as error:
-            waiting[1].set_exception(ToolError(error.message, code="bad-value", origin="tool"))
+        if problem is None:
+            waiting[1].set_result(found)
+        else:
+            waiting[1].set_exception(problem)
 
     def failed(self, call: int, error: Mapping[str, Any]) -> None:
         """Give a call its error."""
@@ -122,7 +134,8 @@ class HostedRun:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._calls[call] = tool, answer
         try:
-            self._send("call", call=call, tool=path_of(tool), args=await self._shown(args))
+            message = {"type": "call", "run": self._name, "call": call, "tool": path_of(tool)}
+            await self._outbox.send({**message, "args": await self._shown(args)})
             return await answer
         finally:
             del self._calls[call]
@@ -131,23 +144,29 @@ class HostedRun:
         if event.kind == "log" and event.log is not None:
             self._send("log", level=event.log.level, text=event.log.text)
         elif event.kind == "emit":
-            self._send("emit", value=self._form(event.value))
+            self._outbox.put({"type": "emit", "run": self._name, "value": event.value}, self._emitted)
 
     async def _tell(self, outcome: Outcome) -> None:
-        document = await off_loop_if(is_large(outcome.value), shown_outcome, outcome, self._caller)
+        document = await shown_outcome(outcome, self._caller)
         if self._tagged:
             document["value"] = await self._shown(outcome.value)
             document["emitted"] = [await self._shown(value) for value in outcome.emitted]
-        self._send("outcome", outcome=document)
+        await self._outbox.send({"type": "outcome", "run": self._name, "outcome": document})
 
     def _send(self, kind: str, **content: Any) -> None:
         self._outbox.put({"type": kind, "run": self._name, **content})
+
+    def _emitted(self, message: Mapping[str, Any]) -> bytes:
+        return json_bytes({**message, "value": self._form(message["value"])})
 
     async def _shown(self, value: Any) -> Any:
         return await off_loop_if(is_large(value), self._form, value)
 
     def _form(self, value: Any) -> Any:
         return orjson.Fragment(encode(value)) if self._tagged else to_json(value)
+
+    async def _taken(self, given: Any) -> Any:
+        return await off_loop_if(is_large(given), self._value, given)
 
     def _value(self, given: Any) -> Any:
         """Return the value that the caller means; raise OptionError for a tag that is none."""

@@ -11,6 +11,8 @@ from gloveport.surfaces.http.api import schemas
 from gloveport.surfaces.http.api.endpoint import EVERYBODY, ApiCall, ApiEndpoint, ApiReply
 
 PATH = "/v1/openapi.json"
+# The parts of paths that need a form; any other name is one that is there or not.
+_PATH_PARTS: Mapping[str, schemas.Schema] = {"session": schemas.SESSION_NAME}
 _PROBLEM = {
     "description": "what is wrong",
     "content": {"application/json": {"schema": schemas.ref("Problem")}},
@@ -48,14 +50,10 @@ def openapi_document(endpoints: Iterable[ApiEndpoint]) -> dict[str, Any]:
 
 def _operation(endpoint: ApiEndpoint) -> Mapping[str, Any]:
     inside = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        {"name": name, "in": "path", "required": True, "schema": _PATH_PARTS.get(name, {"type": "string", "minLength": 1})}
         for name in re.findall(r"{(\w+)}", endpoint.path)
     ]
-    asked = [
-        {"name": name, "in": "query", "schema": {key: value for key, value in schema.items() if key != "description"}}
-        | ({"description": schema["description"]} if "description" in schema else {})
-        for name, schema in endpoint.query.items()
-    ]
+    asked = [_parameter(name, schema, is_needed=name in endpoint.needs) for name, schema in endpoint.query.items()]
     answers = {str(status): _answer(endpoint, schema) for status, schema in endpoint.answers.items()}
     operation: dict[str, Any] = {
         "operationId": _operation_id(endpoint),
@@ -65,11 +63,20 @@ def _operation(endpoint: ApiEndpoint) -> Mapping[str, Any]:
         "responses": answers | {"4XX": _PROBLEM, "5XX": _PROBLEM},
     }
     if endpoint.body is not None:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": endpoint.body}}}
+        content = {"application/json": {"schema": endpoint.body}}
+        operation["requestBody"] = {"required": bool(endpoint.body.get("required")), "content": content}
     return operation
 
 
-def _answer(endpoint: ApiEndpoint, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _parameter(name: str, schema: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
+    found = {"name": name, "in": "query", "schema": {key: value for key, value in schema.items() if key != "description"}}
+    found |= {"required": True} if is_needed else {}
+    return found | ({"description": schema["description"]} if "description" in schema else {})
+
+
+def _answer(endpoint: ApiEndpoint, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if schema is None:
+        return {"description": "It has not changed since the version that the request names."}
     return {"description": endpoint.summary, "content": {endpoint.media: {"schema": schema}}}
 
 

@@ -8,21 +8,30 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from gloveport.config.governance import AgentConfig
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.store.reading import last_events, open_for_reading
 from gloveport.store.snippets import MAX_DESCRIPTION_CHARS, SavedSnippet, SnippetStore
-from gloveport.store.tokens import ROLES, Role
+from gloveport.store.tokens import ROLES, Role, TokenStore
 from gloveport.store.verification import verify
 from gloveport.surfaces.http.api import schemas
-from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
 from gloveport.surfaces.http.api.endpoint import ADMINS, EVERYBODY, PEOPLE, ApiCall, ApiEndpoint, ApiReply, no_such
 from gloveport.surfaces.http.api.store_reader import StoreReader, find_run
 from gloveport.surfaces.record_documents import event_document, since_time, snippet_document
 from gloveport.surfaces.saved_runs import check_saving, fingerprints, needed_tools, snippet_of
 from gloveport.types import DEFAULT_AGENT
 
-_TOKEN = schemas.record({"name": schemas.TEXT, "role": {"enum": list(ROLES)}, "created": schemas.OPTIONAL_NUMBER})
+_HOLDER = schemas.record(
+    {
+        "name": schemas.TEXT,
+        "role": {"enum": list(ROLES)},
+        "created": {**schemas.OPTIONAL_NUMBER, "description": "when its token was made; null if it has none of its own"},
+        "configured": {**schemas.FLAG, "description": "whether the settings have this agent; others are refused"},
+        "tools": schemas.rows(schemas.TEXT),
+        "limits": {"type": "object"},
+    }
+)
 _NEW_TOKEN = schemas.record(
     {"name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}},
     role={"enum": list(ROLES), "default": "agent"},
@@ -53,12 +62,17 @@ class RecordsApi:
         filters = {
             "run": schemas.RUN_NAME,
             "tool": text,
+            "kind": {
+                "type": "string",
+                "pattern": "^[a-z*-]{1,40}$",
+                "description": "such as call-denied, or a pattern: run-*",
+            },
             "since": schemas.SINCE,
             "limit": schemas.LIMIT,
             "cursor": schemas.CURSOR,
         }
         events = {200: schemas.page("events", {"type": "object"})}
-        tokens = {200: schemas.found(agents=schemas.rows(_TOKEN))}
+        tokens = {200: schemas.found(agents=schemas.rows(_HOLDER))}
         token = {201: schemas.found(name=schemas.TEXT, role=schemas.TEXT, token=schemas.TEXT)}
         removed = {200: schemas.found(removed=schemas.TEXT)}
         snippets = {200: schemas.found(snippets=schemas.rows({"type": "object"}))}
@@ -80,15 +94,16 @@ class RecordsApi:
 
     async def _audit(self, call: ApiCall) -> ApiReply:
         query, limit = call.query, call.query.get("limit", schemas.DEFAULT_PAGE_ROWS)
-        before = from_cursor(query["cursor"], int, str, int) if "cursor" in query else None
-        which = {"run": query.get("run", ""), "tool": query.get("tool"), "since": since_time(query.get("since"))}
+        before = schemas.from_cursor(query["cursor"], int, str, int) if "cursor" in query else None
+        which = {"run": query.get("run", ""), "since": since_time(query.get("since"))}
+        which |= {name: query.get(name) for name in ("tool", "kind")}
 
         def read(path: Path) -> tuple[list[Mapping[str, Any]], str | None]:
             with closing(open_for_reading(path)) as connection:
                 found = last_events(connection, limit + 1, before=before, **which)
                 shown = found[-limit:]
-                rest = to_cursor(shown[0].at, shown[0].chain, shown[0].number) if len(found) > limit else None
-                return [event_document(connection, event) for event in shown], rest
+                rest = schemas.to_cursor(shown[0].at, shown[0].chain, shown[0].number) if len(found) > limit else None
+                return [{**event_document(connection, event), "tool": event.tool} for event in shown], rest
 
         await self._port.flush()
         documents, rest = await self._store.do(read)
@@ -106,13 +121,14 @@ class RecordsApi:
         return ApiReply({"ok": True, "events": report.events, "intact": not problems, "heads": heads, "problems": problems})
 
     async def _agents(self, call: ApiCall) -> ApiReply:
-        def names(role: Any) -> Any:
-            return lambda tokens: tokens.names(role)
+        def tokens(store: TokenStore) -> list[tuple[str, Role, float | None]]:
+            return [(name, role, created) for role in ROLES for name, created in store.names(role)]
 
-        rows = [{"name": DEFAULT_AGENT, "role": "agent", "created": None}]
-        for role in ROLES:
-            found = await self._store.tokens(names(role))
-            rows += [{"name": name, "role": role, "created": created} for name, created in found]
+        configured = {DEFAULT_AGENT: AgentConfig(DEFAULT_AGENT), **self._port.settings.governance.agents}
+        found = await self._store.tokens(tokens)
+        with_token = {name for name, role, _ in found if role in ("agent", "host")}
+        rows = [_holder_row(name, "agent", None, configured) for name in configured if name not in with_token]
+        rows += [_holder_row(*one, configured) for one in found]
         return ApiReply({"ok": True, "agents": rows})
 
     async def _add(self, call: ApiCall) -> ApiReply:
@@ -174,3 +190,11 @@ class RecordsApi:
             return True
         catalog = await self._port.catalog_of(call.caller.name)
         return all(catalog.entry(tool) is not None for tool in found.snippet.tools)
+
+
+def _holder_row(name: str, role: Role, created: float | None, configured: Mapping[str, AgentConfig]) -> dict[str, Any]:
+    """Return who may use the server: a holder of a token, or an agent of the settings that has none."""
+    found = configured.get(name) if role in ("agent", "host") else None
+    tools, limits = (list(found.tools), dict(found.limits)) if found is not None else ([], {})
+    is_known = {"configured": found is not None, "tools": tools, "limits": limits}
+    return {"name": name, "role": role, "created": created, **is_known}

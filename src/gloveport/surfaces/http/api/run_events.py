@@ -16,6 +16,7 @@ import orjson
 from starlette.responses import StreamingResponse
 
 from gloveport.errors import GloveportError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.sandbox import wire
 from gloveport.store.stored_runs import StoredRun, StoredRuns
 from gloveport.surfaces.http.api.store_reader import StoreReader
@@ -52,8 +53,9 @@ class RunEvents:
                 now, steps = await self._store.runs(partial(_state, run.id, last))
                 for number, sender, content in steps:
                     last = number
-                    if (event := _event(sender, content, tools)) is not None:
-                        yield _frame(event[0], event[1], number)
+                    frame = await off_loop_if(len(content) > LARGE_BYTES, _frame_of, number, sender, content, tools)
+                    if frame:
+                        yield frame
                         sent_at = time.monotonic()
                 shown = run_document(now)
                 if shown["status"] != status and not steps:
@@ -77,6 +79,12 @@ def _state(run: str, last: int, runs: StoredRuns) -> tuple[StoredRun, list[tuple
 
 def _frame(kind: str, data: Mapping[str, Any], id: int) -> bytes:
     return b"event: %b\nid: %d\ndata: %b\n\n" % (kind.encode(), id, orjson.dumps(data))
+
+
+def _frame_of(number: int, sender: str, content: bytes, tools: dict[int, str]) -> bytes:
+    """Return the event that a step is, as it is sent; nothing for one that means nothing outside."""
+    event = _event(sender, content, tools)
+    return b"" if event is None else _frame(*event, number)
 
 
 def _event(sender: str, content: bytes, tools: dict[int, str]) -> tuple[str, dict[str, Any]] | None:

@@ -1,15 +1,20 @@
-"""The shapes that the endpoints share, as JSON schemas: the OpenAPI document has them as components."""
+"""The shapes that the endpoints share, as JSON schemas: the OpenAPI document has them as components. And cursors."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
+from gloveport.errors import GloveportError
 from gloveport.store.stored_runs import RUN_ID
 
 Schema = Mapping[str, Any]
 MAX_PAGE_ROWS = 200
 DEFAULT_PAGE_ROWS = 50
+MAX_NUMBER = 2**63  # which the store can't hold
 
 STATUSES = ("running", "waiting", "interrupted", "completed", "failed", "cancelled")
 TEXT: Schema = {"type": "string"}
@@ -77,7 +82,8 @@ RUN = record(
         "calls": COUNT,
         "error": OPTIONAL_TEXT,
         "obstacle": OPTIONAL_TEXT,
-    }
+    },
+    title={**TEXT, "description": "the first line of its program that says something"},
 )
 FAILURE: Schema = {
     "type": ["object", "null"],
@@ -99,13 +105,19 @@ OUTCOME: Schema = {
         "warnings": rows(TEXT),
         "plan": {"type": ["object", "null"]},
         "waiting": rows(TEXT),
+        "engine": OPTIONAL_TEXT,
     },
     "required": ["ok", "run", "status"],
 }
 PROBLEM = record({"ok": {"const": False}, "error": {"type": "object", "required": ["code", "message", "hint", "data"]}})
 REQUEST: Schema = {
     "type": "object",
-    "properties": {"id": TEXT, "digest": TEXT, "tool": TEXT, "args": {"type": "object"}, "agent": TEXT, "run": TEXT},
+    "properties": {
+        **dict.fromkeys(("id", "digest", "tool", "agent", "run"), TEXT),
+        "args": {"type": "object"},
+        "held": {**FLAG, "description": "a host runs that goes on with its run after the answer; else somebody resumes it"},
+        "answer": {"anyOf": [record({"approved": FLAG, "approver": TEXT, "reason": TEXT}), {"type": "null"}]},
+    },
     "required": ["id", "digest", "tool", "args", "agent", "run", "reason", "reads", "asked", "expires"],
 }
 TOOL = record(
@@ -126,3 +138,20 @@ COMPONENTS: Mapping[str, Schema] = {
     "ApprovalRequest": REQUEST,
     "Tool": TOOL,
 }
+
+
+def to_cursor(*place: int | str) -> str:
+    """Return the cursor of a place: where the next page of a list begins, as a text that callers give back."""
+    return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+
+
+def from_cursor(text: str, *kinds: type) -> tuple[Any, ...]:
+    """Return the place of a cursor, whose parts are of these types; raise GloveportError for any other text."""
+    try:
+        place = orjson.loads(base64.urlsafe_b64decode(text))
+    except ValueError:
+        place = []
+    is_place = isinstance(place, list) and tuple(map(type, place)) == kinds
+    if not is_place or not all(-MAX_NUMBER < part < MAX_NUMBER for part in place if isinstance(part, int)):
+        raise GloveportError("no page begins at this cursor", code="not-found", hint="use the `next` of the page before")
+    return tuple(place)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from gloveport.approvals.plan_shelf import PlanShelf
 from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
@@ -43,6 +44,10 @@ class StoreReader:
     async def approvals(self, work: Callable[[ApprovalShelf], T]) -> T:
         """Return the result of work on the requests for approval."""
         return await self._with(ApprovalShelf, work)
+
+    async def plans(self, work: Callable[[PlanShelf], T]) -> T:
+        """Return the result of work on the plans."""
+        return await self._with(PlanShelf, work)
 
     async def tokens(self, work: Callable[[TokenStore], T]) -> T:
         """Return the result of work on the tokens."""

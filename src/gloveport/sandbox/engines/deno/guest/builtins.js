@@ -1,7 +1,7 @@
 // The modules of Node that Deno has, and the script with the modules that the host sends.
 
 import { evalContext } from "./engine.js";
-import { define } from "./globals.js";
+import { define, workspace } from "./globals.js";
 import {
   apply,
   create,
@@ -21,7 +21,7 @@ const PROCESS = freeze({
   __proto__: null,
   args: freeze([]),
   build: freeze({ __proto__: null, arch: "x86_64", os: "linux", target: "x86_64-unknown-linux-gnu" }),
-  cwd: () => "/workspace",
+  cwd: () => workspace.path,
   env: freeze({ __proto__: null, get: () => undefined, toObject: () => ({}) }),
   execPath: () => "/usr/bin/node",
   pid: 1,

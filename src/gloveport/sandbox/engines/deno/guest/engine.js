@@ -1,6 +1,6 @@
 // The parts of Deno that the prelude uses, captured before any guest code runs. The language itself is in primordials.js.
 
-import { dateToString, getter } from "./primordials.js";
+import { dateToString, getter, RangeError_ } from "./primordials.js";
 
 export { dateToString as dateText };
 export const Blob_ = Blob;
@@ -61,7 +61,14 @@ export function nextTurn(run) {
   });
 }
 
-/** V8 aborts a process at its memory limit, without an error. */
-export function limitOf(_thrown) {
-  return undefined;
+/** Returns the code of an error thrown at the memory limit: by a buffer or a clone. V8 aborts the process where its heap is full. */
+export function limitOf(thrown) {
+  try {
+    const message = thrown.message;
+    const lost = (thrown instanceof RangeError_ && message === "Array buffer allocation failed") ||
+      message === "Data cannot be cloned, out of memory.";
+    return lost ? "memory-limit" : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
-// The global `files` of a run with a session: the files below /workspace. The jail confines it, not this module.
+// The global `files` of a run with a session: the files below its workspace. The jail confines it, not this module.
 
 import { fileSystem } from "./engine.js";
-import { define } from "./globals.js";
+import { define, workspace } from "./globals.js";
 import {
   deleteProperty,
   Error_,
@@ -25,7 +25,7 @@ function attempt(work) {
 
 function explained(error) {
   if (error?.name !== "NotCapable") return error;
-  const outside = new Error_("only files below /workspace can be read and written");
+  const outside = new Error_(`only files below ${workspace.path} can be read and written`);
   outside.name = "PermissionDenied";
   return outside;
 }

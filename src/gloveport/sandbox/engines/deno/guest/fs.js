@@ -4,6 +4,7 @@
 import { nodeBuffer } from "./builtins.js";
 import { decodeText, fileSystem } from "./engine.js";
 import { statOf } from "./files.js";
+import { workspace } from "./globals.js";
 import { defineModule } from "./modules.js";
 import { Error_, freeze, keys, promiseReject, promiseResolve, promiseThen, TypeError_ } from "./primordials.js";
 
@@ -197,7 +198,7 @@ const FUNCTIONS = freeze({
   mkdtemp,
   readFile,
   readdir,
-  realpath: (path) => (stat(path), new URL(named(path), "file:///workspace/").pathname),
+  realpath: (path) => (stat(path), new URL(named(path), `file://${workspace.path}/`).pathname),
   rename: (from, to) => attempt("rename", from, (name) => fileSystem.renameSync(name, named(to))),
   rm,
   rmdir,

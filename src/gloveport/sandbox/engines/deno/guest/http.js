@@ -1,15 +1,7 @@
 // Deno's own Request and Response around a call of `fetch`.
 
 import { platform } from "./platform.js";
-import {
-  create,
-  defineProperty,
-  promiseThen,
-  typedArrayLength,
-  TypeError_,
-  Uint8Array_,
-  uncurry,
-} from "./primordials.js";
+import { create, defineProperty, promiseThen, typedArrayLength, Uint8Array_, uncurry } from "./primordials.js";
 
 // Deno loads these classes when they are first read, which takes 15 ms: only a program that uses `fetch` pays for them.
 let classes = null;
@@ -44,11 +36,6 @@ function textOrBytes(bytes) {
 
 /** Returns the parts of a request, or a promise of them where it has a body. */
 export function readRequest(input, init) {
-  if (init?.client !== undefined) {
-    throw new TypeError_(
-      "fetch: a client of its own is refused: custom DNS, proxies and TLS checks belong to the host",
-    );
-  }
   const { Request, arrayBuffer, eachHeader } = platformClasses();
   const given = new Request(input, init);
   const headers = create(null);

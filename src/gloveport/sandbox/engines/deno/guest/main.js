@@ -1,13 +1,15 @@
 // The entry of the guest in Deno: remove what a guest may not have, send `ready`, wait for the program, and start its run.
 
-import { advanceTo, startClock } from "./clock.js";
+import { advanceTo } from "./clock.js";
 import { engineVersion, nextTurn, setUnhandledPromiseRejectionHandler } from "./engine.js";
 import { nextEvent } from "./events.js";
 import { installFiles } from "./files.js";
 import { defineFileModules } from "./fs.js";
+import { workspace } from "./globals.js";
 import { describeLoad, load } from "./load.js";
 import { parseJson, promiseThen, quote, TypeError_, Uint8Array_ } from "./primordials.js";
 import { seed } from "./random.js";
+import { prepare, startRunClock } from "./prepare.js";
 import { begin, fail, noteUnhandled, run } from "./run.js";
 import { installMentioned, installSurroundings } from "./surroundings.js";
 import { timerRequest } from "./timers.js";
@@ -41,6 +43,7 @@ globalThis.addEventListener("error", (event) => {
 });
 
 const allowWasm = Deno.args[0] === "wasm"; // read here, because `Deno` is removed afterwards
+workspace.path = Deno.args[1];
 setClock(advanceTo);
 installSurroundings(allowWasm);
 const tools = installTools();
@@ -49,8 +52,12 @@ seed(new Uint8Array_(32));
 function takeRun() {
   const start = nextEvent();
   if (start[0] === "rehearse") return promiseThen(rehearse(), () => nextTurn(takeRun));
+  if (start[0] === "prepare") {
+    installMentioned(start[2].modules.script, false);
+    return prepare(start, () => nextTurn(takeRun));
+  }
   if (start[0] !== "start") throw new TypeError_("expected a start frame");
-  startClock(start[1]);
+  startRunClock(start[1]);
   installMentioned(start[2].code + (start[2].modules?.script ?? ""));
   if (start[2].state !== undefined) {
     installFiles();

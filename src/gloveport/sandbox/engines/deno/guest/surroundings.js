@@ -69,11 +69,29 @@ function trim() {
   if (stamp) defineProperty(Event.prototype, "timeStamp", { __proto__: null, get: () => 0, configurable: true });
 }
 
-/** Defines globals that are slow to create, if the program mentions them: Temporal, and Node's Buffer. */
-export function installMentioned(code) {
-  if (stringIncludes(code, "Temporal")) turnTemporal();
-  else deleteProperty(globalThis, "Temporal");
-  if (stringIncludes(code, "Buffer") && regexpExec(/\bBuffer\b/, code) !== null) define("Buffer", nodeBuffer());
+let temporal = null; // the descriptor, while the global is away
+let hasTemporal = false;
+let hasBuffer = false;
+
+/**
+ * Defines globals that are slow to create, if the program mentions them: Temporal, and Node's Buffer. It is called for the
+ * modules first, if these are loaded before the program comes.
+ */
+export function installMentioned(code, isProgram = true) {
+  if (!hasTemporal) {
+    hasTemporal = stringIncludes(code, "Temporal");
+    if (!hasTemporal) {
+      if (!isProgram) temporal = getOwnPropertyDescriptor(globalThis, "Temporal");
+      deleteProperty(globalThis, "Temporal");
+    } else {
+      if (temporal !== null) defineProperty(globalThis, "Temporal", temporal);
+      turnTemporal();
+    }
+  }
+  if (!hasBuffer && stringIncludes(code, "Buffer") && regexpExec(/\bBuffer\b/, code) !== null) {
+    hasBuffer = true;
+    define("Buffer", nodeBuffer());
+  }
 }
 
 /** Replaces Deno's globals by those that a guest may have. */

@@ -103,6 +103,11 @@ export function flush() {
   outputEnd = 0;
 }
 
+/** Returns whether frames are queued. */
+export function hasQueued() {
+  return outputEnd > 0;
+}
+
 /** Drops the queued frames. */
 export function discard() {
   outputEnd = 0;

@@ -6,6 +6,6 @@ import { ToolError } from "./errors.js";
 export function lacks(what) {
   throw new ToolError(`the engine \`quickjs\` has no ${what}`, {
     code: "engine-lacks",
-    hint: 'the engine `deno` has it: run it with engine="deno" (--engine deno)',
+    hint: "the engine `deno` has it; where you can name no engine, do without it",
   });
 }

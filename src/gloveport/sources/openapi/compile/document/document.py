@@ -15,6 +15,7 @@ import orjson
 
 from gloveport.errors import SourceError
 from gloveport.sources.openapi.compile.document.references import ReadFile, References, SiblingFiles
+from gloveport.sources.openapi.compile.document.utcp import MAX_MANUAL_BYTES, as_openapi
 from gloveport.sources.openapi.frames import MAX_DOCUMENT_BYTES, Dialect
 
 Warn = Callable[[str, str], None]
@@ -29,28 +30,38 @@ _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"
 
 @dataclass(frozen=True, slots=True)
 class OpenApiDocument:
-    """A parsed definition. `base` is the URL it came from, or the folder of its file; messages call it `name`."""
+    """A parsed definition. `base` is the URL it came from, or the folder of its file; messages call it `name`.
+
+    `left_out` says which parts it had that are not in `root`.
+    """
 
     name: str
     root: dict[str, Any]
     dialect: Dialect
     base: str
     references: References
+    left_out: tuple[str, ...] = ()
 
 
-def parse_document(raw: bytes, base: str, name: str, read_sibling: ReadFile | None = None) -> OpenApiDocument:
+def parse_document(
+    raw: bytes, base: str, name: str, read_sibling: ReadFile | None = None, *, is_manual: bool = False
+) -> OpenApiDocument:
     """Return the document that the bytes hold; raises SourceError with the reason when they hold none.
 
     `read_sibling` reads a file beside the document, by its path below the document's folder. A document that is not a
     file has none.
     """
-    root = parse_text(raw, name)
+    if is_manual and len(raw) > MAX_MANUAL_BYTES:
+        raise SourceError(f"{name} has more than {MAX_MANUAL_BYTES:,} bytes", hint="use a part of it")
+    root, left_out = parse_text(raw, name), ()
+    if is_manual:
+        root, left_out = as_openapi(root, name)
     if not isinstance(root, dict):
         raise SourceError(f"{name} is not a definition: it holds no object", hint="give an OpenAPI or discovery document")
     dialect = _dialect(root, name)
     siblings = SiblingFiles(base, read_sibling, parse_text, MAX_DOCUMENT_BYTES - len(raw))
     references = References(root, siblings, SCHEMA_POINTERS["discovery"] if dialect == "discovery" else None)
-    return OpenApiDocument(name, root, dialect, base, references)
+    return OpenApiDocument(name, root, dialect, base, references, left_out)
 
 
 def parse_text(raw: bytes, name: str) -> Any:

@@ -35,6 +35,11 @@ class Clock:
         """Set the clock for the first time."""
         self.now = self.origin = now
 
+    def go_on(self, now: int) -> None:
+        """Start again at a later time. `monotonic` does not notice."""
+        self.origin += now - self.now
+        self.now = now
+
     def advance(self, now: int) -> None:
         """Move to the time of an event. The clock never goes back."""
         if now > self.now:
@@ -142,6 +147,8 @@ def restart_logging(clock: Clock) -> None:
     """Make the times in log records count from the start of the run."""
     logging._startTime = clock.origin * 1000 if isinstance(logging._startTime, int) else clock.origin / MICROS
 
+
+HAS_WORKSPACE = "GLOVEPORT_WORKSPACE" in os.environ
 
 # A run must not depend on when it runs: all files of a workspace have one time, and their file system one number.
 

@@ -33,6 +33,8 @@ _STEP = re.compile(r"""\[(?:"([^"]*)"|'([^']*)'|(-?\d+))\]""")
 
 NEVER_SETTLES = "the program waits for something that can never happen"
 NO_EXIT = "exit is not offered here: return from the program"
+# What CPython says where it finds no memory for a frame.
+_WITHOUT_ERROR = ("error return without exception set", "returned NULL without setting an exception")
 NO_MEMORY = "the program needed more memory than its limit"
 
 
@@ -204,7 +206,7 @@ def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int
     """Return the description of an uncaught exception in the form of the wire. `encode` encodes a value."""
     out: dict[str, Any] = {"type": name_of(type(error))[:200], "message": _text(error)}
     out |= place_of(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (type(error) is SystemError and out["message"].endswith(_WITHOUT_ERROR)):
         out |= {"code": "memory-limit", "message": NO_MEMORY}
     if type(error) is KeyError:
         out |= known_keys(error)

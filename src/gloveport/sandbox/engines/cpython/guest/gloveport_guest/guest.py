@@ -72,6 +72,10 @@ class Guest:
         value = await program.run_program(parts, space)
         return await program.call_main(space, given) if entry == "function" else value
 
+    def is_untouched(self) -> bool:
+        """Return whether nothing was written, called or scheduled so far."""
+        return not (self.output.dropped or self.calls.waiting or self.loop.is_busy())
+
     def _value(self, value: Any, state: Any) -> str:
         try:
             if self.keeps_state:

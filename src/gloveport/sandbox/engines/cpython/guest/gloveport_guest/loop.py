@@ -82,6 +82,10 @@ class Loop(asyncio.BaseEventLoop):
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook)
 
+    def is_busy(self) -> bool:
+        """Return whether anything was scheduled and has not happened yet."""
+        return bool(self._ready or self._timers or self._made)
+
     def drive(self, future: asyncio.Future[Any]) -> None:
         """Run until a future is done. Inside a task, that task waits meanwhile."""
         task = tasks.current_task(self)

@@ -12,23 +12,26 @@ import signal
 import sys
 import time
 import traceback
+from types import ModuleType
 from typing import Any, NoReturn
 
 from . import globals as guest_globals
-from .clock import Clock, os_times, patch_datetime, patch_files, restart_logging, time_functions, usage
+from .clock import HAS_WORKSPACE, Clock, os_times, patch_datetime, patch_files, restart_logging, time_functions, usage
 from .errors import show_only_the_program
 from .guest import Guest
 from .loop import patch_asyncio
 from .output import patch_logging
 from .patching import replace_everywhere
 from .randomness import Randomness, patch_random, start_random
-from .rehearsal import TAIL, play
+from .rehearsal import SETUP, TAIL, play
 from .threads import patch_threads
 from .values import decode, quote
 from .web import patch_urllib
 from .wire import Channel
 
 PROTOCOL = 1
+# The interpreter has specialised the code by then: later runs neither change it nor take the longer ways.
+WARM_UPS = 12
 VERSION = f"cpython {platform.python_version()}"
 
 COMMON = """
@@ -63,7 +66,10 @@ def preload() -> None:
     play(_perform)
     _guest = Guest(Channel(), Clock(), Randomness())
     _patch_platform(_guest)
-    play(_perform)
+    for _ in range(WARM_UPS):
+        play(_perform)
+    guest_globals.patch_process()
+    _guest.output.install()
     gc.collect()
     gc.freeze()
 
@@ -83,7 +89,7 @@ def _patch_platform(guest: Guest) -> None:
         from .sqlite import patch_sqlite
 
         patch_sqlite(guest.clock, guest.randomness)
-    if os.path.isdir("/workspace"):
+    if HAS_WORKSPACE:
         patch_files()
     patch_threads(guest.loop.block)
     patch_asyncio(guest.loop)
@@ -97,14 +103,9 @@ def _patch_platform(guest: Guest) -> None:
 def _perform(channel: Channel, script: str) -> str:
     """Perform a whole run for a rehearsal."""
     guest = Guest(channel, Clock(), Randomness())
-    guest.output.left = 1000
     guest.loop.start()
     sys.stdout = guest.output.streams[0]
-    setup = {"code": script, "has_input": False, "entry": "body", "sources": [], "tail": TAIL}
-    names = guest_globals.names(setup, guest.calls, guest.tools, guest.web, guest.output.emit)
-    result = guest.run(setup, names)
-    guest.finish(result)
-    return result
+    return _run(guest, {"code": script, "tail": TAIL, **SETUP})
 
 
 def main() -> NoReturn:
@@ -132,8 +133,6 @@ def _get_ready() -> Guest:
     guest = _guest
     assert guest is not None
     guest.channel.open(_take_socket())
-    guest_globals.patch_process()
-    guest.output.install()
     guest.loop.start()
     return guest
 
@@ -142,11 +141,39 @@ def _main() -> NoReturn:
     guest = _get_ready()
     guest.channel.send(f'["ready",{PROTOCOL},{quote(VERSION)}]')
     guest.channel.flush()
-    _, now, setup = guest.channel.next_event()
-    guest.clock.start(now)
+    event = guest.channel.next_event()
+    start_clock = guest.clock.start
+    if event[0] == "prepare":
+        _prepare(guest, *event[1:])
+        event, start_clock = guest.channel.next_event(), guest.clock.go_on
+    _, now, setup = event
+    start_clock(now)
     _run(guest, setup)
     while True:
         guest.channel.next_event()  # the host kills this process; the program does not run any more
+
+
+def _prepare(guest: Guest, now: int, given: dict[str, Any]) -> None:
+    """Import packages before the program comes, and report whether all they did was to be imported.
+
+    The clock stands at a time of its own, and randomness begins from the seed of the run. Nothing else of the run is there.
+    """
+    guest.clock.start(now)
+    start_random(guest.randomness, base64.b64decode(given["seed"]))
+    restart_logging(guest.clock)
+    guest_globals.set_environment({})
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        if (script := given["modules"].get("script")) is not None:
+            guest_globals.install_project(script)
+        for name in given["modules"]["imports"]:
+            __import__(name)
+        guest.output.end()
+        fit = guest.is_untouched()
+    except BaseException:  # the program imports it again, and gets the error
+        fit = False
+    guest.channel.send(f'["prepared",{"true" if fit else "false"}]')
+    guest.channel.flush()
 
 
 def _take_socket() -> int:
@@ -162,10 +189,14 @@ def _take_socket() -> int:
     return fd
 
 
-def _run(guest: Guest, setup: dict[str, Any]) -> None:
+def _run(guest: Guest, setup: dict[str, Any]) -> str:
     guest.channel.max_frame = setup["max_frame_bytes"]
     guest.output.left = setup["max_log_bytes"]
-    start_random(guest.randomness, base64.b64decode(setup["seed"]))
+    modules = setup.get("modules", {})
+    if "prepared" not in modules:
+        start_random(guest.randomness, base64.b64decode(setup["seed"]))
+        if (script := modules.get("script")) is not None:
+            guest_globals.install_project(script)
     restart_logging(guest.clock)
     guest_globals.set_environment(setup["env"])
     if setup["has_input"]:
@@ -173,4 +204,6 @@ def _run(guest: Guest, setup: dict[str, Any]) -> None:
     if "state" in setup:
         guest.keeps_state, setup["state"] = True, decode(setup["state"])
     names = guest_globals.names(setup, guest.calls, guest.tools, guest.web, guest.output.emit)
-    guest.finish(guest.run(setup, names))
+    result = guest.run(setup, names)
+    guest.finish(result)
+    return result

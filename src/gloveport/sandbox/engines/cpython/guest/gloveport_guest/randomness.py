@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import random
 import uuid
-from hashlib import shake_256
 from typing import Any
+
+try:
+    from _sha3 import shake_256  # the interpreter's own: OpenSSL's touches 70 pages more, which a guest has to copy
+except ImportError:  # some builds lack it
+    from hashlib import shake_256
 
 
 class Randomness:

@@ -33,6 +33,15 @@ await fetch(3)
 """
 CALLS = 3
 TAIL = SCRIPT.count("\n")
+SETUP = {
+    "seed": "",
+    "env": {},
+    "has_input": False,
+    "entry": "body",
+    "sources": [],
+    "max_frame_bytes": 1024 * 1024,
+    "max_log_bytes": 1000,
+}
 
 
 class Stage(Channel):

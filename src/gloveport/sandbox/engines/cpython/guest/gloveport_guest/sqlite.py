@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from .clock import MICROS, Clock
+from .clock import HAS_WORKSPACE, MICROS, Clock
 from .randomness import Randomness
 
 DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
-HAS_WORKSPACE = os.path.isdir("/workspace")
 CURRENT = {"current_timestamp": "datetime", "current_date": "date", "current_time": "time"}
 
 

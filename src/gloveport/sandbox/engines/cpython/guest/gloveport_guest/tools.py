@@ -78,6 +78,7 @@ class Calls:
         self._loop = loop
         self._last_id = 0
         self._failed: list[Call] = []
+        self._parameters: dict[str, list[str]] = {}
         self.waiting: dict[int, Call] = {}
 
     def make(self, name: str, quoted: str, args: Any, options: dict[str, Any]) -> Call:
@@ -85,7 +86,7 @@ class Calls:
         try:
             if options:
                 if args:
-                    raise TypeError(f"tools.{name} takes keywords, one dict, or positional arguments; not both")
+                    options = self.name(name, args, options)
                 text = f"[{encode(options, 'argument')}]"
             else:
                 text = f"[{encode(args[0], 'argument')}]" if len(args) == 1 else _list(args)
@@ -98,6 +99,19 @@ class Calls:
         call = self.waiting[call_id] = Call(loop=self._loop)
         call._tool, call._serial = name, self._loop.serials.next()
         return call
+
+    def name(self, tool: str, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """Return values by position and by keyword as keywords: the first fill the tool's parameters in their order."""
+        if tool not in self._parameters:
+            self._parameters[tool] = self.sync("parameters", [tool])
+        names = self._parameters[tool]
+        if len(args) > len(names):
+            problem = f"{len(args)} values before its keywords are too many: its parameters are {', '.join(names)}"
+        elif twice := [name for name in names[: len(args)] if name in options]:
+            problem = f"it got `{twice[0]}` twice, by position and by keyword"
+        else:
+            return {**dict(zip(names, args, strict=False)), **options}
+        raise ToolError(f"bad arguments for `tools.{tool}`: {problem}", code="bad-arguments", tool=tool)
 
     def settle(self, reply: list[Any]) -> None:
         """Take the reply to a call."""
@@ -216,9 +230,9 @@ class _Pages(Node):
             self.__dict__["\1"] = sync("pages", [base])
         if not self.__dict__["\1"]:
             return make(path, quoted, args, options)
-        if options and args:
-            raise TypeError(f"tools.{path} takes keywords, one dict, or positional arguments; not both")
-        return _pages(make, path, quote(f"{base}#page"), (options,) if options else args)
+        if options:
+            args = (make.__self__.name(base, args, options) if args else options,)
+        return _pages(make, path, quote(f"{base}#page"), args)
 
 
 async def _pages(make: Any, path: str, quoted: str, args: tuple[Any, ...]) -> Any:

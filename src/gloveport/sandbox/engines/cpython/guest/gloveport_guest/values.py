@@ -32,6 +32,8 @@ MAX_VALUE_DEPTH = 112
 MAX_INTEGER_DIGITS = 4000
 MAX_CAUSES = 16
 MAX_PATH_CHARS = 120
+PLAIN = frozenset({str, bool, float, type(None)})
+STRINGS = {str}
 KEY_TAGS = ("number", "bigint", "date", "bytes")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - the same object, and one look-up less
 MIN_DATE_MILLIS, MAX_DATE_MILLIS = -62135596800000, 253402300799999  # the dates that the host can hold
@@ -60,11 +62,38 @@ def encode(value: Any, name: str) -> str:
     if type(value) is str:
         return quote(value)
     try:
+        if _is_plain(value, 0):
+            try:
+                return "".join(_dumps(value, 0))
+            except ValueError:  # NaN or an infinity, which needs a tag
+                pass
         return "".join(_dumps(to_wire(value, 0), 0))
     except _Crossing as problem:
         raise CrossingError(f"{name}{problem.path()} {problem.reason}") from None
     except RecursionError:
         raise CrossingError(f"{name} is nested too deeply, or contains itself") from None
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Return whether the JSON form of a value is the value itself, but for floats that JSON lacks: then it needs no copy."""
+    kind = type(value)
+    if kind in PLAIN or (kind is int and -SAFE_INTEGER <= value <= SAFE_INTEGER):
+        return True
+    if depth > MAX_VALUE_DEPTH:
+        return False
+    if kind is dict:
+        if value and (set(map(type, value)) != STRINGS or "$" in "".join(value)):
+            return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    for item in value:
+        kind = type(item)
+        if kind in PLAIN or (kind is int and -SAFE_INTEGER <= item <= SAFE_INTEGER):
+            continue
+        if not _is_plain(item, depth + 1):
+            return False
+    return True
 
 
 def to_wire(value: Any, depth: int) -> Any:
