@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import math
 import subprocess
 import sys
@@ -21,10 +22,11 @@ from hypothesis import strategies as st
 
 from gloveport import Gloveport
 from gloveport.bridge.to_data import MAX_VALUES, copy_data, is_plain
-from gloveport.large_values import plain_json
+from gloveport.large_values import plain_json, sha256
 from gloveport.types import ErrorValue
 from gloveport.values import encode, encode_large, from_wire
 from tests.engines import ENGINES, Engine
+from tests.holding import MAX_HOLD_MS, longest_hold_ms
 
 MANY = 5000
 MAX_BYTES = 1 << 26
@@ -213,3 +215,19 @@ def test_threads_that_encode_for_the_first_time_at_once_do_not_crash() -> None:
         """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=240, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("size", [0, 2047, 2048, 4096, 64 * 1024, 64 * 1024 + 1, 1_000_000])
+def test_a_hash_is_that_of_hashlib(size: int) -> None:
+    assert (
+        sha256(bytes(range(256)) * (size // 256) + b"a" * (size % 256))
+        == hashlib.sha256(bytes(range(256)) * (size // 256) + b"a" * (size % 256)).digest()
+    )
+
+
+def test_a_thread_that_hashes_one_text_after_another_lets_others_have_the_interpreter_lock() -> None:
+    def hash_texts() -> None:
+        for _ in range(3000):
+            sha256(encode([1] * 4096))  # computes for a fraction of a millisecond, and hashes 8 KB
+
+    assert longest_hold_ms(hash_texts) < MAX_HOLD_MS

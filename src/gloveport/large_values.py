@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import gc
+import hashlib
 import itertools
 import re
 import threading
@@ -39,6 +40,8 @@ _PLAIN_DEPTH = 6
 _MAX_TEXT_CHARS = 256 * 1024  # of one text, which would be encoded in one step
 _ESCAPED_KEY = re.compile(rb'[{,]"\$(?:[^"\\]++|\\.)*+":')
 _MAX_DEPTH = 200
+_LOCKED_HASH_BYTES = 2047  # hashlib gives the interpreter lock back for a piece of more bytes than this
+_MAX_LOCKED_HASH_BYTES = 64 * 1024
 _SCALARS = frozenset({int, float, bool, type(None)})
 _LISTS = frozenset({list, tuple, set, frozenset})
 
@@ -183,6 +186,20 @@ def decode_text(data: bytes, encoding: str) -> str:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     steps = range(0, len(data), _STEP_BYTES)
     return "".join(decoder.decode(data[at : at + _STEP_BYTES], at + _STEP_BYTES >= len(data)) for at in steps)
+
+
+def sha256(data: bytes) -> bytes:
+    """Return the SHA-256 of the bytes, without giving the interpreter lock back for less than a fraction of a millisecond.
+
+    A thread that gives the lock back for some microseconds again and again starves the others: each time they wake up too
+    late to take it, and begin anew to wait for the 5 ms after which they may demand it.
+    """
+    if len(data) <= _LOCKED_HASH_BYTES or len(data) > _MAX_LOCKED_HASH_BYTES:
+        return hashlib.sha256(data).digest()
+    hashed = hashlib.sha256()
+    for at in range(0, len(data), _LOCKED_HASH_BYTES):
+        hashed.update(data[at : at + _LOCKED_HASH_BYTES])
+    return hashed.digest()
 
 
 class _Thread:

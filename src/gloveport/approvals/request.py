@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from gloveport.errors import OptionError
+from gloveport.large_values import sha256
 from gloveport.rules.labels import LabelledRead
 from gloveport.types import FETCH_TOOLS
 from gloveport.urls import origin_of
@@ -25,7 +25,7 @@ MAX_SHAPE_NODES = 1000
 
 def call_digest(tool: str, args: Mapping[str, Any], *about: str | bool) -> str:
     """Return the digest of a call: equal for equal tools and arguments, whatever the order of the keys."""
-    return hashlib.sha256(encode([tool, _sorted(args), *about])).hexdigest()
+    return sha256(encode([tool, _sorted(args), *about])).hex()
 
 
 def _sorted(value: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gloveport.large_values import sha256
 from gloveport.store.encryption import SEALED, StoreConnection, about
 
 PLAIN, COMPRESSED, BEHIND_A_BYTE = 0, 1, 2
@@ -22,7 +22,7 @@ _NO_SCRIPT = b"null"
 
 def digest(content: bytes) -> bytes:
     """Return the digest by which events and steps refer to a content."""
-    return hashlib.sha256(content).digest()
+    return sha256(content)
 
 
 class StoredContent(NamedTuple):

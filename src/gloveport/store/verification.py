@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from gloveport.errors import StoreError
+from gloveport.large_values import sha256
 from gloveport.store.contents import digest, restored
 from gloveport.store.encryption import StoreConnection, about
 
@@ -29,7 +29,7 @@ class EventPlace(NamedTuple):
 def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
     """Return the hash of an event that follows one with the hash `before`."""
     head = "\n".join(map(str, place)).encode()
-    return hashlib.sha256(before + len(head).to_bytes(4, "big") + head + body).digest()
+    return sha256(before + len(head).to_bytes(4, "big") + head + body)
 
 
 @dataclass(frozen=True, slots=True)
