@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.catalog.catalog import MAX_NAME_CHARS, PAGES_SUFFIX, Catalog
@@ -20,7 +20,9 @@ _PYTHON_HEAD = f"""{python_stubs.HEAD}from typing import Awaitable, Callable, Co
 {python_stubs.ALIASES}from collections.abc import Mapping as _Mapping
 class _Open(type):
     def __getattr__(self, name: str) -> Any: ...
-class ToolError(Exception):
+"""
+_PYTHON_PARTS = {
+    "ToolError": """class ToolError(Exception):
     code: str
     origin: str
     tool: str
@@ -30,7 +32,8 @@ class ToolError(Exception):
     retryable: bool
     hint: str | None
     def __init__(self, message: str = ..., **fields: Any) -> None: ...
-_T = TypeVar("_T")
+""",
+    "step": """_T = TypeVar("_T")
 class _Step:
     def __enter__(self) -> None: ...
     def __exit__(self, *error: Any) -> None: ...
@@ -42,7 +45,8 @@ def step(name: str) -> _Step: ...
 def step(name: str, fn: Callable[..., Awaitable[_T]], *args: Any) -> Coroutine[Any, Any, _T]: ...
 @overload
 def step(name: str, fn: Callable[..., _T], *args: Any) -> Coroutine[Any, Any, _T]: ...
-class _Response:
+""",
+    "fetch": """class _Response:
     status: int
     ok: bool
     reason: str
@@ -56,24 +60,33 @@ async def fetch(
     url: str, *, method: str | None = ..., headers: _Mapping[str, str] | None = ...,
     body: str | bytes | _Mapping[str, Any] | None = ..., json: Any = ..., redirect: str = ...
 ) -> _Response: ...
-"""
-_TYPESCRIPT_HEAD = """declare class ToolError extends Error {
+""",
+}
+"""What the checker needs for a program that has the name: it takes most of the time that a short program takes."""
+_TYPESCRIPT_PARTS = {
+    "ToolError": """declare class ToolError extends Error {
   constructor(message?: string, fields?: any);
   code: string; origin: string; tool: string; status?: number; data: any; retryable: boolean; hint?: string;
 }
-declare function step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;
-"""
+""",
+    "step": "declare function step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;\n",
+}
 
 
 def declarations(catalog: Catalog, code: str, language: Language) -> str:
     """Return what the type checker reads before the program: whole lines of TypeScript or Python."""
     tools = list(mentioned(catalog, code))
-    cache, key = catalog.declaration_cache, (language == "python", *(path for path, _ in tools))
+    cache, key = catalog.declaration_cache, _key(tools, code, language)
     if key not in cache:
         if len(cache) >= MAX_CACHED:
             cache.clear()
-        cache[key] = _declare(catalog, tools, language)
+        cache[key] = _declare(catalog, tools, code, language)
     return cache[key]
+
+
+def known_declarations(catalog: Catalog, code: str, language: Language) -> str | None:
+    """Return what `declarations` returns, if it has returned the same for another program."""
+    return catalog.declaration_cache.get(_key(mentioned(catalog, code), code, language))
 
 
 def mentions_types(catalog: Catalog, code: str) -> bool:
@@ -81,16 +94,22 @@ def mentions_types(catalog: Catalog, code: str) -> bool:
     return any(tool.takes == "object" or tool.output_schema is not None for _, tool in mentioned(catalog, code))
 
 
-def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Language) -> str:
+def _key(tools: Iterable[tuple[str, Tool]], code: str, language: Language) -> tuple[object, ...]:
+    return (language == "python", *(name in code for name in _PYTHON_PARTS), *(path for path, _ in tools))
+
+
+def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], code: str, language: Language) -> str:
+    known = _PYTHON_PARTS if language == "python" else _TYPESCRIPT_PARTS
+    parts = "".join(part for name, part in known.items() if name in code)
     if language == "python":
         names = "".join(f"{name}: Any = tools\n" for name in GUEST_VARIABLES)
         roots = "".join(f"{name}: Any = tools.{name}\n" for name in sorted(catalog.roots))
         body = python_stubs.declaration(tools, checked=True)
-        return f"{_PYTHON_HEAD}{body}codemode = tools\n{roots}{names}"
+        return f"{_PYTHON_HEAD}{parts}{body}codemode = tools\n{roots}{names}"
     names = "".join(f"declare var {name}: any;\n" for name in GUEST_VARIABLES)
     roots = "".join(f"declare var {name}: typeof tools[{name!r}];\n" for name in sorted(catalog.roots))
     body = typescript_stubs.declaration(tools, checked=True)
-    return f"{_TYPESCRIPT_HEAD}{body}declare var codemode: typeof tools;\n{roots}{names}"
+    return f"{parts}{body}declare var codemode: typeof tools;\n{roots}{names}"
 
 
 def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from gloveport.catalog import Catalog
-from gloveport.catalog.declarations import declarations, mentions_types
+from gloveport.catalog.declarations import declarations, known_declarations, mentions_types
 from gloveport.errors import SandboxError
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.run_request import RunRequest
@@ -35,7 +35,9 @@ class TypeChecks:
         large = len(program.code) > LARGE_BYTES
         if request.tools is not None and not await off_loop_if(large, mentions_types, catalog, program.code):
             return TypeReport()
-        header = await off_loop(declarations, catalog, program.code, program.language)
+        header = None if large else known_declarations(catalog, program.code, program.language)
+        if header is None:
+            header = await off_loop(declarations, catalog, program.code, program.language)
         if program.imports:
             header += IMPORT_DECLARATIONS
         try:

@@ -200,14 +200,18 @@ class TypeChecker:
         self, server: _LanguageServer, text: str, max_cpu_seconds: float = MAX_CPU_SECONDS
     ) -> tuple[TypeFinding, ...]:
         server.checks, server.messages = server.checks + 1, 0
-        # One file name for all programs: for a new one, Deno analyses its whole project again, for 10 ms.
+        # One document for all programs: for a new one, Deno analyses its whole project again, for 10 ms.
         uri = f"file://{GUEST_FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
-        document = {"uri": uri, "languageId": self._language, "version": server.checks, "text": text}
+        document = {"uri": uri, "version": server.checks}
         with server.limited(max_cpu_seconds):
             async with asyncio.timeout(max(MAX_WAIT_SECONDS, max_cpu_seconds)):
-                server.notify("textDocument/didOpen", {"textDocument": document})
+                if server.checks == 1:
+                    opened = {**document, "languageId": self._language, "text": text}
+                    server.notify("textDocument/didOpen", {"textDocument": opened})
+                else:
+                    changed = {"textDocument": document, "contentChanges": [{"text": text}]}
+                    server.notify("textDocument/didChange", changed)
                 answer = await server.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-        server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         try:
             return tuple(_finding(item) for item in answer.get("items", ())[:MAX_FINDINGS])
         except (AttributeError, KeyError, TypeError):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from queue import SimpleQueue
 from typing import Literal
 
 import msgspec
@@ -22,6 +23,7 @@ from gloveport.types import CallRecord, Event
 
 LogFormat = Literal["text", "json"]
 MAX_QUEUED_LINES = 1000  # beyond these, lines are dropped and counted: a reader that stops must not stop the server
+LINGER_SECONDS = 0.05  # the lines of so long are written together: to wake a thread costs as much as a line
 MAX_NAME_CHARS, MAX_ERROR_CHARS = 60, 200
 FLUSH_SECONDS = 1.0
 
@@ -106,50 +108,57 @@ class ActivityLog:
         self._out = out
         self._form = form
         self._clock = clock
+        self._queued: deque[tuple[datetime, Activity]] = deque()
         self._lost = 0
-        self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
+        self._is_woken = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._closing = threading.Event()
         self._writer = threading.Thread(target=self._write, name="activity log", daemon=True)
         self._writer.start()
 
     def record(self, activity: Activity) -> None:
         """Queue the line of an activity; this never waits."""
-        try:
-            self._lines.put_nowait(self._json(activity) if self._form == "json" else self._text(activity))
-        except queue.Full:
+        if len(self._queued) >= MAX_QUEUED_LINES:
             self._lost += 1
+            return
+        self._queued.append((self._clock(), activity))
+        if not self._is_woken:
+            self._is_woken = True
+            self._wake.put(None)
 
     def close(self) -> None:
         """Write what is queued, for as long as a reader takes it."""
-        try:
-            self._lines.put(None, timeout=FLUSH_SECONDS)
-        except queue.Full:
-            return
+        self._closing.set()
+        self._wake.put(None)
         self._writer.join(FLUSH_SECONDS)
 
     def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
-            self._out.line(line)
-            if self._lost and self._lines.empty():
+        while not (self._closing.is_set() and not self._queued):
+            self._wake.get()
+            self._closing.wait(LINGER_SECONDS)
+            self._is_woken = False  # before the last look: whoever queues a line after it wakes the thread
+            line = self._json if self._form == "json" else self._text
+            if lines := [line(*self._queued.popleft()) for _ in range(len(self._queued))]:
+                self._out.line("\n".join(lines))
+            if self._lost and not self._queued:
                 self._report_loss()
-        self._report_loss()
 
     def _report_loss(self) -> None:
         lost, self._lost = self._lost, 0
-        if lost:
-            json = msgspec.json.encode({"lost": lost}).decode()
-            self._out.line(json if self._form == "json" else f"{lost:,} lines were lost")
+        json = msgspec.json.encode({"lost": lost}).decode()
+        self._out.line(json if self._form == "json" else f"{lost:,} lines were lost")
 
-    def _json(self, activity: Activity) -> str:
+    def _json(self, at: datetime, activity: Activity) -> str:
         row = asdict(activity)
         seconds = row.pop("seconds")
-        row = {"time": self._clock().astimezone().isoformat(timespec="milliseconds"), **row, "ms": round(seconds * 1000, 1)}
+        row = {"time": at.astimezone().isoformat(timespec="milliseconds"), **row, "ms": round(seconds * 1000, 1)}
         shown = {name: _bounded(value, MAX_ERROR_CHARS) if isinstance(value, str) else value for name, value in row.items()}
         return msgspec.json.encode({name: value for name, value in shown.items() if value is not None}).decode()
 
-    def _text(self, activity: Activity) -> str:
+    def _text(self, at: datetime, activity: Activity) -> str:
         colours: dict[str, Colour] = {"ok": "green", "completed": "green", "failed": "red"}
         paint = self._out.paint
-        head = f"{self._clock():%H:%M:%S}  {_bounded(activity.agent, MAX_NAME_CHARS)}  "
+        head = f"{at:%H:%M:%S}  {_bounded(activity.agent, MAX_NAME_CHARS)}  "
         name = f"{'' if activity.kind == 'run' else '  '}{_bounded(activity.tool, MAX_NAME_CHARS)}"
         status = paint(activity.status, colours.get(activity.status, "yellow"))
         calls = "" if activity.calls is None else f"  {activity.calls:,} call{'s' * (activity.calls != 1)}"
