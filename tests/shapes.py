@@ -68,7 +68,7 @@ PYTHON_SPINS = {
     "comparison while sorting": "class A:\n    def __lt__(self, other):\n        while True: pass\nsorted([A(), A()])",
     "hash in a dictionary": "class A:\n    def __hash__(self):\n        while True: pass\n{A(): 1}",
     "colliding hashes": "class A:\n    __hash__ = lambda s: 1\n    __eq__ = lambda s, o: s is o\n{A() for _ in range(10**6)}",
-    "power in C": "pow(3, 10**9 + 7, 10**60000 + 1)",
+    "power in C": "pow(3, 10**9 + 7, 10**400000 + 1)",
     "digits of a number": "import sys\nsys.set_int_max_str_digits(0)\nstr(7**(2**23))",
     "product in C": "x = 3**(2**22)\nwhile True: y = x * x",
     "factorial": "import math\nmath.factorial(10**7)",

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
 
+import gloveport
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.approvals.shelf_link import ShelfLink
 from gloveport.bridge.plans import ApprovedPlan, PlanDraft
@@ -361,7 +361,7 @@ def _request_fields(request: RunRequest) -> dict[str, Any]:
         "allow_eval": options.allow_eval,
         "allow_wasm": options.allow_wasm,
         "memory_mb": request.limits.memory_mb,
-        "version": version("gloveport"),
+        "version": gloveport.__version__,
         **({} if request.asked is None else {"asked": request.asked}),
         **_session_fields(request),
         **({} if request.packages is None else {"packages": sorted(request.packages)}),

@@ -3,6 +3,9 @@
 The library lets a client wait for ever before it sends a request, and refuses everybody when it has too many connections.
 Here, only so many connections without the token are kept. Each further one closes the oldest, of the address that has most.
 A connection on which no request begins for a while is closed: soon without the token, later with it.
+
+What is written to a connection in one turn of the event loop is sent together: each system call that wakes a client costs
+as much as the rest of a small response.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -18,6 +21,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 MAX_UNAUTHENTICATED = 256  # with the sandboxes' descriptors they fit into the usual limit of 1,024
 UNAUTHENTICATED_TIMEOUT_SECONDS = 5.0
 IDLE_TIMEOUT_SECONDS = 30.0
+MAX_JOINED_BYTES = 64 * 1024  # that are written in one turn, before they are sent at once
 MAX_UNPAUSED_BYTES = 64 * 1024  # of a message that waits for the application while more are read
 READ_BYTES = 4096
 MAX_READING_SECONDS = 0.005  # in one turn of the loop
@@ -79,7 +83,7 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Count the connection and start its timer."""
-        super().connection_made(transport)
+        super().connection_made(cast(Any, _JoinedWrites(transport, self.loop)))
         self.unauthenticated.add(self, self.client[0] if self.client else "")
         self._start_timer()
 
@@ -110,6 +114,40 @@ class _Connection(H11Protocol):
     @property
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+
+class _JoinedWrites:
+    """A transport that sends in one system call what is written to it in one turn of the event loop."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._unsent: list[bytes] = []
+        self._bytes = 0
+
+    def write(self, data: bytes) -> None:
+        """Send the data at the end of this turn, or at once with what waits where that is much."""
+        if not data:
+            return
+        if not self._unsent:
+            self._loop.call_soon(self._send)
+        self._unsent.append(data)
+        self._bytes += len(data)
+        if self._bytes > MAX_JOINED_BYTES:
+            self._send()
+
+    def _send(self) -> None:
+        unsent, self._unsent, self._bytes = self._unsent, [], 0
+        if unsent:
+            self._transport.write(b"".join(unsent) if len(unsent) > 1 else unsent[0])
+
+    def close(self) -> None:
+        """Send what waits, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
