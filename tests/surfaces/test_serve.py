@@ -498,7 +498,7 @@ async def asking(command: str, *args: str) -> AsyncIterator[Client]:
 
 @pytest.mark.integration
 def test_nothing_of_this_is_loaded_by_other_commands() -> None:
-    heavy = ("mcp", "starlette", "uvicorn")
+    heavy = ("mcp", "starlette", "uvicorn", "httpx2", "httpcore2", "websockets")
     script = f"import sys, gloveport.surfaces.cli.run.command; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True

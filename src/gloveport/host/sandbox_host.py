@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gloveport import urls
 from gloveport.config.sandbox_host import SANDBOX_HOST, TOKEN_SLOT, sandbox_host_from
@@ -13,14 +13,16 @@ from gloveport.errors import OptionError, SandboxError, ToolError
 from gloveport.host.engine_pools import EnginePools
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.credentials.configured import ConfiguredCredentials
-from gloveport.policy.egress import Egress, Reach
-from gloveport.policy.egress.websocket import WebSocket
+from gloveport.policy.egress import Reach
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import LOCAL_ENGINES, EngineStatus, try_engines
 from gloveport.sandbox.engines.remote.messages import MAX_MESSAGE_BYTES, Connect
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Language, Limits, Strength
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress.websocket import WebSocket
 
 SANDBOX_PATH = "/v1/sandbox"
 CONNECT_SECONDS = 10
@@ -32,6 +34,8 @@ def connector(sandbox: Mapping[str, Any]) -> Connect | None:
     config = sandbox_host_from(sandbox.get("remote"))
     if config is None:
         return None
+    from gloveport.policy.egress import Egress  # its libraries take time to load
+
     egress = Egress()
     credentials = ConfiguredCredentials({(SANDBOX_HOST, TOKEN_SLOT): config.token}, egress=egress)
     origin = config.url.origin

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from gloveport import bounded_json, urls
@@ -24,8 +24,11 @@ from gloveport.errors import OptionError, PackageError, ToolError
 from gloveport.large_values import off_loop_if
 from gloveport.packages.package import Ecosystem
 from gloveport.policy.credentials import Attachment, Secret
-from gloveport.policy.egress import Egress, Reach, Reply, Request
+from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.types import MIB
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
 
 PUBLIC: Mapping[Ecosystem, str] = {"npm": "https://registry.npmjs.org/", "pypi": "https://pypi.org/simple/"}
 PUBLIC_FILES = "https://files.pythonhosted.org"

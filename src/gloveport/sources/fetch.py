@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gloveport import urls
 from gloveport.errors import ToolError
-from gloveport.policy.egress import Egress, Reach, Request
+from gloveport.policy.egress import Reach, Request
 from gloveport.types import FETCH_KIND, FETCH_TOOLS, Tool
 from gloveport.urls import Url
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 PRIVATE_HINT = "ask the user whether fetch may reach this address"
