@@ -13,9 +13,13 @@ import pytest
 from hypothesis import settings
 
 from gloveport import Gloveport, ToolError
+from gloveport.host import port as host_port
 
 settings.register_profile("busy", deadline=None)  # a busy machine is not a defect; each test has a timeout of its own
 settings.load_profile("busy")
+
+WARMING_DELAY_SECONDS = host_port.WARMING_DELAY_SECONDS
+"""The delay of the product, for the tests of what starts in advance: other tests have none of it."""
 
 STARTING_FIXTURES = {"port"}
 """Fixtures of this file that start a sandbox: a test that asks for one is an integration test."""
@@ -24,20 +28,50 @@ STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pt
 """Audit events of the interpreter that mean a new process or a server."""
 
 SLOW_MODULES = (
+    "test_stall.py",
+    "test_serve.py",
     "test_escapes.py",
     "test_python_escapes.py",
-    "test_serve.py",
-    "test_bombs.py",
+    "test_sessions.py",
     "test_toolbox.py",
-    "test_fuzz.py",
-    "test_stall.py",
+    "test_resume.py",
+    "test_run.py",
     "test_cpython_guests.py",
-    "test_layers.py",
+    "test_browser_runs.py",
+    "test_sources.py",
+    "test_browser_approvals.py",
+    "test_fuzz.py",
+    "test_types.py",
     "test_canaries.py",
     "test_shapes.py",
+    "test_docs.py",
+    "test_playground_page.py",
     "test_kills.py",
+    "test_start.py",
+    "test_hostile.py",
+    "test_runs_command.py",
+    "test_bundles.py",
+    "test_sources_page.py",
+    "test_browser_safety.py",
+    "test_policy_command.py",
+    "test_elicitation.py",
+    "test_layers.py",
+    "test_approvals_command.py",
+    "test_browser_start.py",
+    "test_limits.py",
+    "test_contract.py",
+    "test_undo.py",
+    "test_auth_command.py",
+    "test_approval_prompt.py",
+    "test_bombs.py",
+    "test_interruption.py",
+    "test_listing.py",
+    "test_connect.py",
+    "test_tools_page.py",
+    "test_launcher.py",
+    "test_approvals.py",
 )
-"""They come first, slowest first, so that no worker starts a long module at the end while the others are idle."""
+"""The modules of half a minute and more. They come first, slowest first, so that no worker is alone with one at the end."""
 
 INTEGRATION_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.integration", re.MULTILINE)
 
@@ -126,6 +160,14 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             patch.delenv(name, raising=False)
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_engines_in_advance() -> Iterator[None]:
+    """Let the ports of the tests start no engine for programs that may come: most tests use one, and are over before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_port, "WARMING_DELAY_SECONDS", 3600.0)
+        yield
 
 
 async def add(a: int, b: int) -> int:

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from gloveport import Gloveport
+from gloveport.host import port as host_port
+from tests.conftest import WARMING_DELAY_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +33,8 @@ async def test_both_languages_run_side_by_side(port: Gloveport) -> None:
     assert [outcome.value for outcome in both] == [3, 3]
 
 
-async def test_the_zygote_starts_soon_after_the_port_opens_and_has_no_guests_yet() -> None:
+async def test_the_zygote_starts_soon_after_the_port_opens_and_has_no_guests_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_port, "WARMING_DELAY_SECONDS", WARMING_DELAY_SECONDS)
     async with Gloveport() as port:
         async with asyncio.timeout(60):
             while not any(options.engine == "cpython" for options in port._pools.open):  # noqa: ASYNC110 - a timer of the port
