@@ -117,34 +117,32 @@ class _Connection(H11Protocol):
 
 
 class _JoinedWrites:
-    """A transport that sends in one system call what is written to it in one turn of the event loop."""
+    """A transport that sends in one system call the small pieces that are written to it in one turn of the event loop."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._unsent: list[bytes] = []
-        self._bytes = 0
+        self._unsent = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Send the data at the end of this turn, or at once with what waits where that is much."""
-        if not data:
-            return
-        if not self._unsent:
-            self._loop.call_soon(self._send)
-        self._unsent.append(data)
-        self._bytes += len(data)
-        if self._bytes > MAX_JOINED_BYTES:
+        """Send the data at the end of this turn; at once, behind what waits, where that is much."""
+        if len(self._unsent) + len(data) > MAX_JOINED_BYTES:
             self._send()
-
-    def _send(self) -> None:
-        unsent, self._unsent, self._bytes = self._unsent, [], 0
-        if unsent:
-            self._transport.write(b"".join(unsent) if len(unsent) > 1 else unsent[0])
+            self._transport.write(data)
+            return
+        if data and not self._unsent:
+            self._loop.call_soon(self._send)
+        self._unsent += data
 
     def close(self) -> None:
         """Send what waits, and close the connection."""
         self._send()
         self._transport.close()
+
+    def _send(self) -> None:
+        if self._unsent:
+            unsent, self._unsent = self._unsent, bytearray()
+            self._transport.write(unsent)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
