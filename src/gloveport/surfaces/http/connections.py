@@ -99,6 +99,7 @@ class _Connection(H11Protocol):
         self.unauthenticated.discard(self)
         if self._timer is not None:
             self._timer.cancel()
+        self.transport = cast(_JoinedWrites, self.transport).unwrapped()  # a message is one write already
         super().handle_websocket_upgrade(event)
 
     def _start_timer(self) -> None:
@@ -138,6 +139,11 @@ class _JoinedWrites:
         """Send what waits, and close the connection."""
         self._send()
         self._transport.close()
+
+    def unwrapped(self) -> asyncio.Transport:
+        """Send what waits, and return the transport itself."""
+        self._send()
+        return self._transport
 
     def _send(self) -> None:
         if self._unsent:
