@@ -193,6 +193,21 @@ async def test_a_token_that_is_empty_or_sent_otherwise_is_nobodys(sent: str, tmp
     assert await check.caller_of(f"Bearer {approver}") == Caller("ada", "approver")
 
 
+async def test_a_token_that_this_server_has_made_or_removed_counts_at_once(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    check = TokenCheck(Secret(TOKEN, "token"), store)
+    assert await check.caller_of(f"Bearer {TOKEN}") == Caller("default", "agent")  # from now on, it reads once a second
+    with closing(TokenStore(store)) as tokens:
+        made = tokens.add("clerk", "agent")
+        check.look_again()
+        assert await check.caller_of(f"Bearer {made}") == Caller("clerk", "agent")
+        reading = asyncio.create_task(check.caller_of(f"Bearer {made}"))
+        tokens.remove("clerk", "agent")
+        check.look_again()
+        assert await check.caller_of(f"Bearer {made}") is None
+        await reading
+
+
 async def test_a_locked_store_keeps_the_loop_turning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store.sqlite"
     with closing(TokenStore(store)) as tokens:

@@ -76,7 +76,8 @@ class HttpServer:
         self._resource = token.resource
         routes += [] if self._resource is None else self._resource.routes
         sessions = sessions or WebSessions(token)
-        self._api = Api(port, admission, settings or ServeConfig(), sessions, on_activity)
+        told = {"on_activity": on_activity, "on_token_change": token.look_again}
+        self._api = Api(port, admission, settings or ServeConfig(), sessions, **told)
         app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
         self.app = Guard(_traced(app, port) if traces else app, names, token, admission, sessions)
 

@@ -88,7 +88,7 @@ class Caller:
 class TokenCheck:
     """Knows the caller by its token: the server's own is that of the agent `default`, the others are in the store.
 
-    It holds only digests. A token that was added or removed counts from the next second on.
+    It holds only digests. A token that was added or removed elsewhere counts from the next second on; here, at once.
     """
 
     def __init__(
@@ -107,6 +107,11 @@ class TokenCheck:
         self._stored: list[tuple[Caller, bytes]] = []
         self._read_at = -math.inf
         self._reading: asyncio.Task[None] | None = None
+        self._changes = self._seen_changes = 0  # to the store, by this server
+
+    def look_again(self) -> None:
+        """Read the tokens in the store before the next request: this server has added or removed one."""
+        self._changes += 1
 
     async def caller_of(self, authorization: str) -> Caller | None:
         """Return the holder of a `Bearer` token; takes the same time whatever is wrong with one that we made.
@@ -138,14 +143,19 @@ class TokenCheck:
         return found
 
     async def _known(self) -> list[tuple[Caller, bytes]]:
-        now = time.monotonic()
-        if self._store is not None and now > self._read_at + READ_SECONDS:
-            if self._reading is None:
-                self._reading = asyncio.create_task(asyncio.to_thread(self._read, self._store))
-            await asyncio.shield(self._reading)  # a locked store keeps its callers waiting, and nobody else
+        if self._store is not None and time.monotonic() > self._read_at + READ_SECONDS:
+            await self._read_again(self._store)
+        while self._store is not None and self._seen_changes != self._changes:  # also while the tokens were read
+            await self._read_again(self._store)
         return self._stored
 
-    def _read(self, store: Path) -> None:
+    async def _read_again(self, store: Path) -> None:
+        reading = self._reading  # the thread takes it away when it is done
+        if reading is None:
+            reading = self._reading = asyncio.create_task(asyncio.to_thread(self._read, store, self._changes))
+        await asyncio.shield(reading)  # a locked store keeps its callers waiting, and nobody else
+
+    def _read(self, store: Path, changes: int) -> None:
         try:
             if there_is(store):
                 with closing(TokenStore(store)) as tokens:
@@ -153,4 +163,4 @@ class TokenCheck:
         except StoreError as error:
             logger.warning("tokens can't be read: %s", error.message)
         finally:
-            self._read_at, self._reading = time.monotonic(), None
+            self._read_at, self._seen_changes, self._reading = time.monotonic(), changes, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -179,13 +179,16 @@ class Api:
         admission: Admission,
         settings: ServeConfig,
         sessions: WebSessions,
-        on_activity: OnActivity | None = None,
+        *,
+        on_activity: OnActivity | None,
+        on_token_change: Callable[[], None],
     ) -> None:
         self._store = StoreReader(port.store_path)
         self._callbacks = Callbacks(settings)
         self._runs = RunsApi(port, admission, self._store, self._callbacks, on_activity)
         metrics = Metrics(port, admission, self._store)
-        parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store), metrics)
+        records = RecordsApi(port, self._store, on_token_change)
+        parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), records, metrics)
         parts = (*parts, SessionsApi(port, self._store, self._runs), AccountApi(port, sessions))
         parts = (*parts, PastRunsApi(port, admission, self._store, self._runs))
         self._sign_ins = SignInsApi(port)

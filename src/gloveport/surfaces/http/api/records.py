@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,10 @@ _REPORT = schemas.found(
 class RecordsApi:
     """The audit log and the tokens, for admins; snippets, for everybody who sees their tools."""
 
-    def __init__(self, port: Gloveport, store: StoreReader) -> None:
+    def __init__(self, port: Gloveport, store: StoreReader, on_token_change: Callable[[], None]) -> None:
         self._port = port
         self._store = store
+        self._on_token_change = on_token_change
 
     @property
     def endpoints(self) -> list[ApiEndpoint]:
@@ -136,6 +137,7 @@ class RecordsApi:
         if name == DEFAULT_AGENT:
             raise OptionError(f"the agent {name} has the server's token", code="token-exists", hint="choose another name")
         token = await self._store.tokens(lambda tokens: tokens.add(name, role))
+        self._on_token_change()
         return ApiReply({"ok": True, "name": name, "role": role, "token": token}, 201)
 
     async def _remove(self, call: ApiCall) -> ApiReply:
@@ -144,6 +146,7 @@ class RecordsApi:
         if known is None or name not in dict(await self._store.tokens(lambda tokens: tokens.names(known))):
             raise no_such("agent", name)
         await self._store.tokens(lambda tokens: tokens.remove(name, known))
+        self._on_token_change()
         return ApiReply({"ok": True, "removed": name})
 
     async def _snippets(self, call: ApiCall) -> ApiReply:
