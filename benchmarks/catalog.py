@@ -8,8 +8,11 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import orjson
+
 from benchmarks.programs import unread
 from benchmarks.sampling import Row, median
+from gloveport import Gloveport
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.host.program_reader import ProgramReader
@@ -139,22 +142,7 @@ def searches(catalog: Catalog) -> list[Row]:
 
 def carried(catalog: Catalog) -> Row:
     """Measure the text that an agent always has in its context."""
-
-    class Port:
-        """A port with nothing but a catalog."""
-
-        problems = ()
-        holds_runs = True
-
-        def __init__(self, catalog: Catalog) -> None:
-            self.catalog = catalog
-
-        def opened_source(self, _name: str) -> None:
-            """Return nothing: the catalog is made of bare tools."""
-
-    listed = AgentTools(Port(catalog)).descriptions()  # pyright: ignore[reportArgumentType]
-    import orjson
-
+    listed = AgentTools(Gloveport()).descriptions(catalog)
     text = "".join(f"{one.name} {one.description} {orjson.dumps(one.input_schema).decode()}" for one in listed)
     # A token has about four characters; 3.5 is a conservative estimate for text with punctuation.
     return (
