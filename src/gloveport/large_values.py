@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _ESCAPED_KEY = re.compile(rb'[{,]"\$(?:[^"\\]++|\\.)*+":')
 _MAX_DEPTH = 200
 _LOCKED_HASH_BYTES = 2047  # hashlib gives the interpreter lock back for a piece of more bytes than this
 _MAX_LOCKED_HASH_BYTES = 64 * 1024
+_TURN_SECONDS = 0.002
+_PAUSE_SECONDS = 0.0002  # long enough for a thread that waits to wake up and take the lock
 _SCALARS = frozenset({int, float, bool, type(None)})
 _LISTS = frozenset({list, tuple, set, frozenset})
 
@@ -200,6 +203,22 @@ def sha256(data: bytes) -> bytes:
     for at in range(0, len(data), _LOCKED_HASH_BYTES):
         hashed.update(data[at : at + _LOCKED_HASH_BYTES])
     return hashed.digest()
+
+
+class LockTurns:
+    """Gives the interpreter lock to threads that wait for it, every few milliseconds of a long work in a thread.
+
+    Only for loops over C code that gives the lock back for microseconds itself, which starves them as `sha256` says.
+    """
+
+    def __init__(self) -> None:
+        self._due = time.monotonic() + _TURN_SECONDS
+
+    def give(self) -> None:
+        """Pause, if it is time to."""
+        if time.monotonic() > self._due:
+            time.sleep(_PAUSE_SECONDS)
+            self._due = time.monotonic() + _TURN_SECONDS
 
 
 class _Thread:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gloveport.catalog.words import SearchedText, is_stop_word, significant, split
+from gloveport.large_values import LockTurns
 from gloveport.types import Tool
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class EmbeddingIndex:
         self._source_names = names
         self._tools = numpy.zeros((len(tools), model.vectors.shape[1]), numpy.float32)
         self._sources = numpy.zeros((len(names), model.vectors.shape[1]), numpy.float32)
-        words = _WordVectors(model)
+        words, turns = _WordVectors(model), LockTurns()
         for index, tool in enumerate(tools):
+            turns.give()  # the tokenizer gives the interpreter lock back for each word
             name, path, source, summary, *rest = SearchedText.of(tool, len(tools))
             head = words.sum(split(" ".join((source, path, name, summary))))
             self._tools[index] = _unit(_unit(head) + _unit(head + words.sum(split("\n".join(rest)))))
