@@ -6,12 +6,12 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test test-again lint bench fuzz kills crashes replays escapes workspaces canaries remote codemode soak corpus declarations erasure \
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes workspaces canaries remote codemode soak corpus declarations erasure \
 	servers oauth prism services \
 	inspector conformance schemathesis typescript packages screenshots clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z -]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
+	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 		printf '  make %-24s%s\n' "$$target" "$$text"; done
 
 setup: .venv/ready ## create .venv with everything that development needs
@@ -54,13 +54,8 @@ check: setup ## lint, check types, and run the tests that start no sandbox, serv
 
 # One worker more than cores: these tests also wait, for processes and timers.
 test: check ## run everything: `make check`, then the integration tests
-	rm -rf .venv/pytest
 	$(BIN)/pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses 5 --dist loadfile --no-loadscope-reorder \
-		-m 'integration or long' || { code=$$?; [ $$code = 1 ] || rm -rf .venv/pytest; exit $$code; }
-
-# Whether all tests have run, `.venv/pytest` tells: a run that broke off leaves nothing to repeat.
-test-again: .venv/ready ## run the tests that failed in `make test` once more, one after the other; fail if there were none
-	$(BIN)/pytest --last-failed --last-failed-no-failures none
+		-m 'integration or long'
 
 lint: setup ## lint, check types and check the import contracts
 	$(BIN)/ruff check .
@@ -72,7 +67,7 @@ lint: setup ## lint, check types and check the import contracts
 
 # One worker per core. Nothing is shared between these tests, so an idle worker takes over tests of a busy one.
 unit: setup
-	$(BIN)/pytest --check --override-ini cache_dir=.venv/pytest-unit --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest --check --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # What follows is not part of `make test`.
 

@@ -19,7 +19,7 @@ from fuzz.target import BrokenPromise
 
 MAX_CPU_SECONDS = 10.0  # of the host for one input, before it is killed: its loop may turn well meanwhile
 MAX_WALL_SECONDS = 600.0  # on a busy machine: only a host that waits for something that never comes takes as long
-REPEATS = 4
+REPEATS = 2
 CERTAIN_SECONDS = 1.0  # no garbage collection and no busy machine makes a gap as long: it needs no repetition
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +57,7 @@ class MeasuredHost:
             raise BrokenPromise(verdict.problem)
 
     def confirm(self, document: Any) -> Verdict:
-        """Return the verdict on one input; if it may stop the loop for too long, the best of five, each in a fresh host."""
+        """Return the verdict on one input; if it may stop the loop for too long, the best of three, each in a fresh host."""
         verdict = self.measure(document)
         for _ in range(REPEATS):
             if not MAX_GAP_SECONDS < verdict.seconds < CERTAIN_SECONDS:

@@ -6,9 +6,9 @@ import os
 import time
 
 _SCHEDSTAT = "/proc/thread-self/schedstat"
-# A thread that may go on waits for a processor three times: to wake up, to ask for the interpreter lock, and to take it.
+# A thread that may go on waits for a processor twice: to wake up, and to ask for the interpreter lock, which it then gets.
 # One that is kept from the lock asks again and again: its further waits cost nothing that it could have had.
-EXCUSED_WAITS = 3
+EXCUSED_WAITS = 2
 
 
 class Standstill:
